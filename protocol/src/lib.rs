@@ -1,0 +1,14 @@
+//! What `hub-agent` and `hub-cloud` say to each other, as types both compile against.
+//! Nothing here reads, writes or waits: no I/O, no clock, no configuration.
+
+pub mod ble;
+pub mod claim;
+pub mod envelope;
+pub mod hub;
+pub mod ids;
+pub mod telemetry;
+pub mod time;
+
+pub use envelope::{Data, FieldError, Problem};
+pub use ids::{BatchUuid, HubUuid, PersonaUuid, TenantUuid, UserUuid};
+pub use time::Timestamp;

@@ -1,0 +1,109 @@
+//! Telemetry and logs as `hub-agent` writes them. The service takes any JSON on both endpoints (an array is one record an
+//! element, at most 1,000); these are the shapes our own agent sends, and what its readers may rely on.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::Timestamp;
+
+/// `POST /v1/hubs/{hubUuid}/telemetry`: the machine, and the agent itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentTelemetry {
+    pub observed_at: Timestamp,
+    pub agent_version: String,
+    /// The kernel's boot id: tells a reboot from a restart.
+    pub boot_id: String,
+    pub machine: MachineTelemetry,
+    pub agent: AgentHealth,
+    pub spool: SpoolHealth,
+    /// By adapter address.
+    pub adapters: BTreeMap<String, ScanHealth>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MachineTelemetry {
+    pub uptime_secs: u64,
+    pub load_1m: f64,
+    pub memory_total_bytes: u64,
+    pub memory_available_bytes: u64,
+    pub disk_total_bytes: u64,
+    pub disk_available_bytes: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub temperature_celsius: Option<f64>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentHealth {
+    pub uptime_secs: u64,
+    pub resident_bytes: u64,
+    pub cpu_secs: f64,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SpoolHealth {
+    pub batches: u64,
+    pub events: u64,
+    pub bytes: u64,
+    pub oldest_age_secs: u64,
+    /// Events dropped since the spool was made, because it was full.
+    pub dropped_events: u64,
+}
+
+/// How well one adapter hears. A gap in a device's data is the device's own when the hub was listening, else the hub's.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ScanHealth {
+    pub state: ScanState,
+    /// Why the hub is blind, for a person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    pub advertisements: u64,
+    pub advertisements_per_sec: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_heard_at: Option<Timestamp>,
+    pub restarts: u64,
+    /// Times within the reporting period in which this adapter heard nothing because of the hub. Silence outside of them is the devices'.
+    pub blind: Vec<BlindPeriod>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum ScanState {
+    /// Listening, and something was heard of late.
+    Listening,
+    /// Listening, all checks pass, and nothing is on the air.
+    Silent,
+    /// Not listening: see `reason`.
+    Blind,
+    /// An operator gave the adapter another role.
+    Disabled,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BlindPeriod {
+    pub from: Timestamp,
+    /// Absent while it lasts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<Timestamp>,
+    pub reason: String,
+}
+
+/// One entry of `POST /v1/hubs/{hubUuid}/logs`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LogEntry {
+    pub at: Timestamp,
+    /// `ERROR`, `WARN`, `INFO` or `DEBUG`.
+    pub level: String,
+    pub target: String,
+    pub message: String,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub fields: BTreeMap<String, Value>,
+}

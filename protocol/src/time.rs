@@ -1,0 +1,192 @@
+//! Points in time as the wire carries them: RFC 3339 in UTC with exactly six fractional digits and `Z`.
+//! Held as microseconds since 1970 so that comparing and storing costs nothing. Never reads a clock.
+
+use std::fmt;
+use std::str::FromStr;
+
+use chrono::{DateTime, Datelike, Timelike, Utc};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+/// Microseconds since 1970-01-01T00:00:00Z, within the years 0001 to 9999 (all that RFC 3339 can write).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Timestamp(i64);
+
+const MIN_MICROS: i64 = -62_135_596_800_000_000;
+const MAX_MICROS: i64 = 253_402_300_799_999_999;
+
+impl Timestamp {
+    /// Values outside the years 0001 to 9999 are moved to the nearest end.
+    pub const fn from_micros(micros: i64) -> Self {
+        if micros < MIN_MICROS {
+            Self(MIN_MICROS)
+        } else if micros > MAX_MICROS {
+            Self(MAX_MICROS)
+        } else {
+            Self(micros)
+        }
+    }
+
+    pub const fn as_micros(self) -> i64 {
+        self.0
+    }
+
+    /// Seconds since 1970, rounded down.
+    pub const fn as_secs(self) -> i64 {
+        self.0.div_euclid(1_000_000)
+    }
+
+    pub const fn plus_micros(self, micros: i64) -> Self {
+        Self::from_micros(self.0.saturating_add(micros))
+    }
+
+    pub const fn plus_secs(self, secs: i64) -> Self {
+        self.plus_micros(secs.saturating_mul(1_000_000))
+    }
+
+    pub fn to_datetime(self) -> DateTime<Utc> {
+        // Every value inside the bounds has a date; the default is never taken.
+        DateTime::from_timestamp_micros(self.0).unwrap_or_default()
+    }
+}
+
+impl From<DateTime<Utc>> for Timestamp {
+    fn from(time: DateTime<Utc>) -> Self {
+        Self::from_micros(time.timestamp_micros())
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let t = self.to_datetime();
+        write!(
+            f,
+            "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:06}Z",
+            t.year(),
+            t.month(),
+            t.day(),
+            t.hour(),
+            t.minute(),
+            t.second(),
+            t.timestamp_subsec_micros()
+        )
+    }
+}
+
+impl fmt::Debug for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for Timestamp {
+    type Err = TimestampError;
+
+    /// Any RFC 3339 time, whatever its offset and precision; finer than a microsecond is cut off.
+    fn from_str(text: &str) -> Result<Self, TimestampError> {
+        let time = DateTime::parse_from_rfc3339(text).map_err(|_| TimestampError)?;
+        let micros = time.timestamp_micros();
+        if (MIN_MICROS..=MAX_MICROS).contains(&micros) { Ok(Self(micros)) } else { Err(TimestampError) }
+    }
+}
+
+/// The text is not an RFC 3339 time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimestampError;
+
+impl fmt::Display for TimestampError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("not an RFC 3339 time such as 2026-01-31T08:00:00Z")
+    }
+}
+
+impl std::error::Error for TimestampError {}
+
+impl Serialize for Timestamp {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Timestamp {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl de::Visitor<'_> for Visitor {
+            type Value = Timestamp;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an RFC 3339 time such as 2026-01-31T08:00:00Z")
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Timestamp, E> {
+                text.parse().map_err(E::custom)
+            }
+        }
+        deserializer.deserialize_str(Visitor)
+    }
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Timestamp {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Timestamp".into()
+    }
+    fn inline_schema() -> bool {
+        true
+    }
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({"type": "string", "format": "date-time", "examples": ["2026-01-31T08:00:00.000000Z"]})
+    }
+}
+
+#[cfg(feature = "database")]
+mod database {
+    //! `timestamptz` on PostgreSQL; fixed-width text, which sorts as the time does, on SQLite.
+    use super::{DateTime, Timestamp, Utc};
+    use sqlx::error::BoxDynError;
+    use sqlx::{Decode, Postgres, Sqlite, Type};
+
+    impl Type<Postgres> for Timestamp {
+        fn type_info() -> sqlx::postgres::PgTypeInfo {
+            <DateTime<Utc> as Type<Postgres>>::type_info()
+        }
+    }
+    impl<'r> Decode<'r, Postgres> for Timestamp {
+        fn decode(value: sqlx::postgres::PgValueRef<'r>) -> Result<Self, BoxDynError> {
+            Ok(<DateTime<Utc> as Decode<Postgres>>::decode(value)?.into())
+        }
+    }
+    impl Type<Sqlite> for Timestamp {
+        fn type_info() -> sqlx::sqlite::SqliteTypeInfo {
+            <String as Type<Sqlite>>::type_info()
+        }
+    }
+    impl<'r> Decode<'r, Sqlite> for Timestamp {
+        fn decode(value: sqlx::sqlite::SqliteValueRef<'r>) -> Result<Self, BoxDynError> {
+            Ok(<&str as Decode<Sqlite>>::decode(value)?.parse()?)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn writes_six_digits_and_reads_any_offset() {
+        let time: Timestamp = "2026-01-31T10:00:00.5+02:00".parse().expect("a valid time");
+        assert_eq!(time.to_string(), "2026-01-31T08:00:00.500000Z");
+        assert_eq!(time.to_string().parse(), Ok(time));
+    }
+
+    #[test]
+    fn refuses_what_is_no_time() {
+        for text in ["", "2026-01-31", "2026-13-01T00:00:00Z", "1769846400", "2026-01-31T08:00:00"] {
+            assert_eq!(text.parse::<Timestamp>(), Err(TimestampError), "{text}");
+        }
+    }
+
+    #[test]
+    fn text_sorts_as_time_does() {
+        let times = [MIN_MICROS, -1, 0, 1, 1_769_846_400_000_000, MAX_MICROS].map(Timestamp::from_micros);
+        assert!(times.windows(2).all(|pair| pair[0].to_string() < pair[1].to_string()));
+        assert!(times.iter().all(|time| time.to_string().len() == 27));
+    }
+}
