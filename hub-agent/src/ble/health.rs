@@ -1,0 +1,224 @@
+//! How well each adapter hears, as facts with times: the ledger that tells a hub that was blind from a device that was silent.
+//! Bounded, and never reads a clock: whoever writes an entry says when it happened.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use hub_protocol::Timestamp;
+use hub_protocol::telemetry::{BlindPeriod, ScanHealth, ScanState};
+
+/// Blind periods kept of an adapter; older ones are forgotten.
+const MAX_BLIND_PERIODS: usize = 64;
+/// Rates are told of the last whole slot of this length.
+const RATE_SLOT_SECS: i64 = 10;
+
+/// A shared view of the ledger.
+#[derive(Clone, Debug, Default)]
+pub struct Health(Arc<Mutex<BTreeMap<String, Adapter>>>);
+
+#[derive(Debug)]
+struct Adapter {
+    state: ScanState,
+    advertisements: u64,
+    last_heard_at: Option<Timestamp>,
+    restarts: u64,
+    blind: VecDeque<BlindPeriod>,
+    slot: i64,
+    in_slot: u64,
+    in_slot_before: u64,
+}
+
+impl Health {
+    pub(super) fn new() -> Self {
+        Self::default()
+    }
+
+    /// Every adapter's health, with the blind periods that reach into the time from `since` on.
+    pub fn report(&self, since: Timestamp, now: Timestamp) -> BTreeMap<String, ScanHealth> {
+        self.lock().iter().map(|(address, adapter)| (address.clone(), adapter.report(since, now))).collect()
+    }
+
+    /// Advertisements heard by all adapters since the start, before de-duplication.
+    pub fn advertisements(&self) -> u64 {
+        self.lock().values().map(|adapter| adapter.advertisements).sum()
+    }
+
+    /// Whoever hears is listening: this ends a blind period.
+    pub(super) fn heard(&self, address: &str, at: Timestamp, count: u64) {
+        self.change(address, |adapter| {
+            adapter.advertisements += count;
+            adapter.last_heard_at = Some(at);
+            adapter.turn_to(at);
+            adapter.in_slot += count;
+            if matches!(adapter.state, ScanState::Blind | ScanState::Silent) {
+                adapter.enter(ScanState::Listening, at);
+            }
+        });
+    }
+
+    /// Scanning runs. An adapter that is blind because nothing was heard stays so until it hears, or is found to be silent.
+    pub(super) fn listening(&self, address: &str, at: Timestamp) {
+        self.change(address, |adapter| adapter.enter(ScanState::Listening, at));
+    }
+
+    pub(super) fn silent(&self, address: &str, at: Timestamp) {
+        self.change(address, |adapter| adapter.enter(ScanState::Silent, at));
+    }
+
+    pub(super) fn disabled(&self, address: &str, at: Timestamp) {
+        self.change(address, |adapter| adapter.enter(ScanState::Disabled, at));
+    }
+
+    /// Blind from `from`, which may be earlier than now: blindness is often only noticed after a while.
+    pub(super) fn blind(&self, address: &str, from: Timestamp, reason: &str) {
+        self.change(address, |adapter| {
+            adapter.state = ScanState::Blind;
+            match adapter.blind.back_mut().filter(|period| period.to.is_none()) {
+                Some(period) if period.reason == reason => {}
+                Some(period) => {
+                    // The cause became clearer; the blindness is one.
+                    period.reason = reason.to_owned();
+                }
+                None => {
+                    if adapter.blind.len() == MAX_BLIND_PERIODS {
+                        adapter.blind.pop_front();
+                    }
+                    adapter.blind.push_back(BlindPeriod { from, to: None, reason: reason.to_owned() });
+                }
+            }
+        });
+    }
+
+    pub(super) fn restarted(&self, address: &str) {
+        self.change(address, |adapter| adapter.restarts += 1);
+    }
+
+    pub(super) fn last_heard_at(&self, address: &str) -> Option<Timestamp> {
+        self.lock().get(address).and_then(|adapter| adapter.last_heard_at)
+    }
+
+    fn change(&self, address: &str, change: impl FnOnce(&mut Adapter)) {
+        let mut adapters = self.lock();
+        match adapters.get_mut(address) {
+            Some(adapter) => change(adapter),
+            None => change(adapters.entry(address.to_owned()).or_insert_with(Adapter::new)),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Adapter>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Adapter {
+    fn new() -> Self {
+        Self {
+            state: ScanState::Listening,
+            advertisements: 0,
+            last_heard_at: None,
+            restarts: 0,
+            blind: VecDeque::new(),
+            slot: 0,
+            in_slot: 0,
+            in_slot_before: 0,
+        }
+    }
+
+    fn enter(&mut self, state: ScanState, at: Timestamp) {
+        self.state = state;
+        if let Some(period) = self.blind.back_mut().filter(|period| period.to.is_none()) {
+            period.to = Some(at.max(period.from));
+        }
+    }
+
+    fn turn_to(&mut self, now: Timestamp) {
+        let slot = now.as_secs().div_euclid(RATE_SLOT_SECS);
+        if slot != self.slot {
+            self.in_slot_before = if slot == self.slot + 1 { self.in_slot } else { 0 };
+            self.in_slot = 0;
+            self.slot = slot;
+        }
+    }
+
+    fn advertisements_per_sec(&self, now: Timestamp) -> f64 {
+        let whole_slot = match now.as_secs().div_euclid(RATE_SLOT_SECS) - self.slot {
+            0 => self.in_slot_before,
+            1 => self.in_slot,
+            _ => 0,
+        };
+        whole_slot as f64 / RATE_SLOT_SECS as f64
+    }
+
+    fn report(&self, since: Timestamp, now: Timestamp) -> ScanHealth {
+        let current = self.blind.back().filter(|period| period.to.is_none());
+        ScanHealth {
+            state: self.state,
+            reason: current.map(|period| period.reason.clone()),
+            advertisements: self.advertisements,
+            advertisements_per_sec: self.advertisements_per_sec(now),
+            last_heard_at: self.last_heard_at,
+            restarts: self.restarts,
+            blind: self.blind.iter().filter(|period| period.to.is_none_or(|to| to >= since)).cloned().collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ADAPTER: &str = "00:00:00:00:00:01";
+
+    fn at(secs: i64) -> Timestamp {
+        Timestamp::from_micros(secs * 1_000_000)
+    }
+
+    #[test]
+    fn hearing_ends_blindness_and_the_period_stays_on_record() {
+        let health = Health::new();
+        health.listening(ADAPTER, at(0));
+        health.blind(ADAPTER, at(10), "bluetoothd is not running");
+        health.blind(ADAPTER, at(11), "the adapter is gone");
+        let now = health.report(at(0), at(12))[ADAPTER].clone();
+        assert_eq!((now.state, now.reason.as_deref()), (ScanState::Blind, Some("the adapter is gone")));
+        assert_eq!(now.blind, [BlindPeriod { from: at(10), to: None, reason: "the adapter is gone".into() }]);
+
+        health.heard(ADAPTER, at(20), 3);
+        let now = health.report(at(0), at(21))[ADAPTER].clone();
+        assert_eq!((now.state, now.reason), (ScanState::Listening, None));
+        assert_eq!(now.blind[0].to, Some(at(20)));
+        assert!(health.report(at(21), at(22))[ADAPTER].blind.is_empty(), "it ended before the period asked for");
+    }
+
+    #[test]
+    fn a_disabled_adapter_that_still_hears_stays_disabled() {
+        let health = Health::new();
+        health.disabled(ADAPTER, at(0));
+        health.heard(ADAPTER, at(1), 1);
+        assert_eq!(health.report(at(0), at(2))[ADAPTER].state, ScanState::Disabled);
+        assert_eq!(health.advertisements(), 1);
+    }
+
+    #[test]
+    fn the_rate_is_that_of_the_last_whole_slot() {
+        let health = Health::new();
+        health.heard(ADAPTER, at(100), 40);
+        health.heard(ADAPTER, at(109), 60);
+        for (now, rate) in [(109, 0.0), (110, 10.0), (119, 10.0), (120, 0.0)] {
+            assert_eq!(health.report(at(0), at(now))[ADAPTER].advertisements_per_sec, rate, "at {now}");
+        }
+        health.heard(ADAPTER, at(115), 1);
+        assert_eq!(health.report(at(0), at(116))[ADAPTER].advertisements_per_sec, 10.0);
+    }
+
+    #[test]
+    fn the_record_is_bounded() {
+        let health = Health::new();
+        for time in 0..200 {
+            health.blind(ADAPTER, at(time * 2), "gone");
+            health.listening(ADAPTER, at(time * 2 + 1));
+        }
+        let blind = &health.report(at(0), at(1000))[ADAPTER].blind;
+        assert_eq!((blind.len(), blind[63].from), (MAX_BLIND_PERIODS, at(398)));
+    }
+}

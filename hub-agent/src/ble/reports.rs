@@ -1,0 +1,396 @@
+//! From every advertisement to what is worth reporting: de-duplication, and windows that sum up each device. Bounded in memory, and
+//! never reads a clock: time is that of the advertisements, and of whoever calls `flush`.
+
+use std::collections::HashMap;
+use std::collections::hash_map::{Entry, RandomState};
+use std::hash::{BuildHasher, Hash, Hasher};
+use std::time::Duration;
+
+use hub_protocol::Timestamp;
+use hub_protocol::ble::{Advertisement, BleDeviceWindow, BleEvent};
+
+use super::outlet::HeardSender;
+use super::{Health, Heard, HeardWindow, RadioConfig};
+
+/// Payloads remembered for de-duplication.
+const MAX_REMEMBERED: usize = 16_384;
+/// A window with so many devices closes early.
+const MAX_WINDOW_DEVICES: usize = 2_000;
+/// "Not available" as a signal strength, in Bluetooth's own words.
+const RSSI_UNKNOWN: i16 = 127;
+
+/// Takes in every advertisement of one source and hands on what the configuration asks for.
+#[derive(Debug)]
+pub struct Pipeline {
+    single_events: bool,
+    dedup: Dedup,
+    window: Option<Window>,
+    hasher: RandomState,
+    ready: Vec<Heard>,
+    /// Advertisements by adapter since the last flush. There are few adapters: a list is the fastest map.
+    counts: Vec<(String, u64)>,
+    health: Health,
+    sender: HeardSender,
+}
+
+impl Pipeline {
+    pub fn new(config: &RadioConfig, health: Health, sender: HeardSender) -> Self {
+        Self {
+            single_events: config.single_events,
+            dedup: Dedup::new(config.dedup_window, MAX_REMEMBERED),
+            window: config.report_window.map(Window::new),
+            hasher: RandomState::new(),
+            ready: Vec::new(),
+            counts: Vec::new(),
+            health,
+            sender,
+        }
+    }
+
+    pub fn health(&self) -> &Health {
+        &self.health
+    }
+
+    pub fn heard(&mut self, at: Timestamp, advertisement: &Advertisement) {
+        let adapter = advertisement.adapter_address.as_deref().unwrap_or_default();
+        match self.counts.iter_mut().find(|(address, _)| address == adapter) {
+            Some((_, count)) => *count += 1,
+            None => self.counts.push((adapter.to_owned(), 1)),
+        }
+        let payload = payload_hash(&self.hasher, advertisement);
+        if self.single_events && self.dedup.is_new(payload, at) {
+            self.ready.push(Heard::Event(BleEvent {
+                event_uuid: None,
+                observed_at: at,
+                payload: advertisement.clone(),
+            }));
+        }
+        if let Some(window) = &mut self.window {
+            self.ready.extend(window.close_if_due(at).map(Heard::Window));
+            let device = self.hasher.hash_one((adapter, advertisement.address.as_str()));
+            window.add(device, payload, at, advertisement);
+        }
+    }
+
+    /// Hands on what has gathered, with the window if its time is over.
+    pub fn flush(&mut self, now: Timestamp) {
+        for (adapter, count) in self.counts.iter_mut().filter(|(_, count)| *count > 0) {
+            self.health.heard(adapter, now, *count);
+            *count = 0;
+        }
+        if let Some(window) = &mut self.window {
+            self.ready.extend(window.close_if_due(now).map(Heard::Window));
+        }
+        self.sender.send(std::mem::take(&mut self.ready));
+    }
+
+    /// Hands on everything, the unfinished window too.
+    pub fn finish(mut self, now: Timestamp) {
+        self.flush(now);
+        if let Some(window) = &mut self.window {
+            self.ready.extend(window.close(now).map(Heard::Window));
+        }
+        self.sender.send(self.ready);
+    }
+
+    /// Waits until the reader has caught up.
+    pub async fn room(&self) {
+        self.sender.room().await;
+    }
+}
+
+/// Everything an advertiser said and who it is, but not how strongly it arrived or who heard it.
+fn payload_hash(hasher: &RandomState, advertisement: &Advertisement) -> u64 {
+    let mut state = hasher.build_hasher();
+    advertisement.address.hash(&mut state);
+    advertisement.name.hash(&mut state);
+    advertisement.tx_power.hash(&mut state);
+    advertisement.manufacturer_data.hash(&mut state);
+    advertisement.service_data.hash(&mut state);
+    advertisement.service_uuids.hash(&mut state);
+    state.finish()
+}
+
+/// When each payload was reported last.
+#[derive(Debug)]
+struct Dedup {
+    window_micros: i64,
+    capacity: usize,
+    reported: HashMap<u64, Timestamp>,
+}
+
+impl Dedup {
+    fn new(window: Duration, capacity: usize) -> Self {
+        Self { window_micros: micros(window), capacity, reported: HashMap::new() }
+    }
+
+    fn is_new(&mut self, payload: u64, at: Timestamp) -> bool {
+        if self.window_micros == 0 {
+            return true;
+        }
+        let window = self.window_micros;
+        match self.reported.get_mut(&payload) {
+            Some(before) if within(*before, at, window) => false,
+            Some(before) => {
+                *before = at;
+                true
+            }
+            None => {
+                if self.reported.len() >= self.capacity {
+                    self.prune(at);
+                }
+                self.reported.insert(payload, at);
+                true
+            }
+        }
+    }
+
+    /// Forgets what is over, then the older part of the rest until a quarter is free: reporting twice beats growing.
+    fn prune(&mut self, now: Timestamp) {
+        let mut horizon = self.window_micros;
+        while self.reported.len() > self.capacity / 4 * 3 {
+            self.reported.retain(|_, before| within(*before, now, horizon));
+            horizon /= 2;
+        }
+    }
+}
+
+/// A clock that was set back makes nothing a duplicate.
+fn within(before: Timestamp, at: Timestamp, window_micros: i64) -> bool {
+    (0..window_micros).contains(&at.as_micros().saturating_sub(before.as_micros()))
+}
+
+fn micros(duration: Duration) -> i64 {
+    i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
+}
+
+#[derive(Debug)]
+struct Window {
+    length_micros: i64,
+    start: Option<Timestamp>,
+    devices: HashMap<u64, Device>,
+}
+
+#[derive(Debug)]
+struct Device {
+    payload_hash: u64,
+    rssi_sum: i64,
+    rssi_count: i64,
+    summary: BleDeviceWindow,
+}
+
+impl Window {
+    fn new(length: Duration) -> Self {
+        Self { length_micros: micros(length), start: None, devices: HashMap::new() }
+    }
+
+    fn add(&mut self, device: u64, payload: u64, at: Timestamp, advertisement: &Advertisement) {
+        self.start.get_or_insert(at);
+        match self.devices.entry(device) {
+            Entry::Occupied(entry) => entry.into_mut().add(payload, at, advertisement),
+            Entry::Vacant(entry) => {
+                entry.insert(Device::new(payload, at, advertisement));
+            }
+        }
+    }
+
+    fn close_if_due(&mut self, now: Timestamp) -> Option<HeardWindow> {
+        let start = self.start?;
+        // Over too when the clock was set back: a window whose end is before its start says nothing.
+        let open = within(start, now, self.length_micros) && self.devices.len() < MAX_WINDOW_DEVICES;
+        if open { None } else { self.close(now) }
+    }
+
+    fn close(&mut self, now: Timestamp) -> Option<HeardWindow> {
+        let start = self.start.take()?;
+        let mut devices: Vec<_> = self.devices.drain().map(|(_, device)| device.summary).collect();
+        devices.sort_by(|a, b| (a.first_seen_at, &a.payload.address).cmp(&(b.first_seen_at, &b.payload.address)));
+        let last = devices.iter().map(|device| device.last_seen_at).max().unwrap_or(start);
+        Some(HeardWindow { start, end: now.max(last), devices })
+    }
+}
+
+impl Device {
+    fn new(payload_hash: u64, at: Timestamp, advertisement: &Advertisement) -> Self {
+        let rssi = advertisement.rssi.unwrap_or(RSSI_UNKNOWN);
+        Self {
+            payload_hash,
+            rssi_sum: advertisement.rssi.map_or(0, i64::from),
+            rssi_count: advertisement.rssi.map_or(0, |_| 1),
+            summary: BleDeviceWindow {
+                count: 1,
+                rssi_min: rssi,
+                rssi_max: rssi,
+                rssi_mean: f64::from(rssi),
+                first_seen_at: at,
+                last_seen_at: at,
+                payload: advertisement.clone(),
+            },
+        }
+    }
+
+    fn add(&mut self, payload_hash: u64, at: Timestamp, advertisement: &Advertisement) {
+        let summary = &mut self.summary;
+        summary.count += 1;
+        summary.last_seen_at = at.max(summary.last_seen_at);
+        if let Some(rssi) = advertisement.rssi {
+            let first = self.rssi_count == 0;
+            summary.rssi_min = if first { rssi } else { summary.rssi_min.min(rssi) };
+            summary.rssi_max = if first { rssi } else { summary.rssi_max.max(rssi) };
+            self.rssi_sum += i64::from(rssi);
+            self.rssi_count += 1;
+            summary.rssi_mean = self.rssi_sum as f64 / self.rssi_count as f64;
+        }
+        if payload_hash == self.payload_hash {
+            summary.payload.rssi = advertisement.rssi;
+        } else {
+            self.payload_hash = payload_hash;
+            summary.payload.clone_from(advertisement);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::outlet;
+    use super::*;
+    use hub_protocol::ble::Payload;
+
+    fn at(secs: i64) -> Timestamp {
+        Timestamp::from_micros(secs * 1_000_000)
+    }
+
+    fn heard(address: &str, rssi: i16, data: &[u8]) -> Advertisement {
+        Advertisement {
+            adapter_address: Some("00:00:00:00:00:01".into()),
+            address: address.into(),
+            rssi: Some(rssi),
+            manufacturer_data: [("0499".to_owned(), Payload(data.to_vec()))].into(),
+            ..Advertisement::default()
+        }
+    }
+
+    fn pipeline(config: RadioConfig) -> (Pipeline, outlet::HeardReceiver) {
+        let (sender, receiver) = outlet::channel();
+        (Pipeline::new(&config, Health::new(), sender), receiver)
+    }
+
+    async fn events(receiver: &mut outlet::HeardReceiver) -> Vec<(i64, Option<i16>)> {
+        let mut events = Vec::new();
+        while let Some(items) = receiver.next().await {
+            for item in items {
+                match item {
+                    Heard::Event(event) => events.push((event.observed_at.as_secs(), event.payload.rssi)),
+                    Heard::Window(window) => panic!("no window was asked for: {window:?}"),
+                }
+            }
+        }
+        events
+    }
+
+    #[tokio::test]
+    async fn a_payload_is_reported_once_in_its_window_with_the_rssi_of_the_moment() {
+        let (mut pipeline, mut receiver) = pipeline(RadioConfig::default());
+        for (time, rssi, data) in [(0, -50, 1), (1, -60, 1), (5, -61, 2), (9, -62, 1), (10, -63, 1), (14, -64, 2)] {
+            pipeline.heard(at(time), &heard("AA:00:00:00:00:01", rssi, &[data]));
+        }
+        pipeline.heard(at(14), &heard("AA:00:00:00:00:02", -70, &[1]));
+        assert_eq!(pipeline.health().advertisements(), 0, "counted when handed on");
+        let health = pipeline.health().clone();
+        pipeline.finish(at(14));
+        assert_eq!(events(&mut receiver).await, [(0, Some(-50)), (5, Some(-61)), (10, Some(-63)), (14, Some(-70))]);
+        assert_eq!(health.advertisements(), 7);
+    }
+
+    #[tokio::test]
+    async fn a_window_of_zero_reports_everything_and_a_clock_set_back_hides_nothing() {
+        let config = RadioConfig { dedup_window: Duration::ZERO, ..RadioConfig::default() };
+        let (mut all, mut receiver) = pipeline(config);
+        all.heard(at(1), &heard("AA:00:00:00:00:01", -50, &[1]));
+        all.heard(at(1), &heard("AA:00:00:00:00:01", -50, &[1]));
+        all.finish(at(1));
+        assert_eq!(events(&mut receiver).await.len(), 2);
+
+        let (mut set_back, mut receiver) = pipeline(RadioConfig::default());
+        set_back.heard(at(100), &heard("AA:00:00:00:00:01", -50, &[1]));
+        set_back.heard(at(3), &heard("AA:00:00:00:00:01", -50, &[1]));
+        set_back.finish(at(3));
+        assert_eq!(events(&mut receiver).await.len(), 2);
+    }
+
+    #[test]
+    fn memory_stays_bounded_when_every_payload_is_new() {
+        let mut dedup = Dedup::new(Duration::from_secs(10), 100);
+        for payload in 0..10_000 {
+            assert!(dedup.is_new(payload, Timestamp::from_micros(i64::try_from(payload).unwrap() * 10)));
+            assert!(dedup.reported.len() <= 100);
+        }
+        assert!(!dedup.is_new(9_999, Timestamp::from_micros(100_000)), "the newest is still remembered");
+        // All at one moment: nothing is older than anything else, and still there is a bound.
+        for payload in 20_000..30_000 {
+            assert!(dedup.is_new(payload, Timestamp::from_micros(200_000)));
+            assert!(dedup.reported.len() <= 100);
+        }
+    }
+
+    #[tokio::test]
+    async fn windows_sum_up_each_device_and_keep_its_last_payload() {
+        let config = RadioConfig {
+            single_events: false,
+            report_window: Some(Duration::from_secs(60)),
+            ..RadioConfig::default()
+        };
+        let (mut pipeline, mut receiver) = pipeline(config);
+        for (time, rssi, data) in [(0, -50, 1), (10, -60, 1), (20, -64, 2), (61, -40, 3)] {
+            pipeline.heard(at(time), &heard("AA:00:00:00:00:01", rssi, &[data]));
+        }
+        pipeline.heard(at(62), &Advertisement { rssi: None, ..heard("AA:00:00:00:00:02", 0, &[9]) });
+        pipeline.flush(at(63));
+        pipeline.finish(at(70));
+
+        let windows: Vec<_> = receiver
+            .next()
+            .await
+            .unwrap()
+            .into_iter()
+            .map(|item| match item {
+                Heard::Window(window) => window,
+                Heard::Event(event) => panic!("single events were not asked for: {event:?}"),
+            })
+            .collect();
+        assert_eq!(receiver.next().await, None);
+        assert_eq!(windows.len(), 2);
+        assert_eq!((windows[0].start, windows[0].end), (at(0), at(61)));
+        let device = &windows[0].devices[0];
+        assert_eq!((device.count, device.rssi_min, device.rssi_max, device.rssi_mean), (3, -64, -50, -58.0));
+        assert_eq!((device.first_seen_at, device.last_seen_at), (at(0), at(20)));
+        assert_eq!(device.payload.manufacturer_data["0499"], Payload(vec![2]));
+
+        assert_eq!((windows[1].start, windows[1].end), (at(61), at(70)));
+        let [first, unknown] = &windows[1].devices[..] else { panic!("two devices, not {:?}", windows[1]) };
+        assert_eq!((first.count, first.rssi_mean), (1, -40.0));
+        assert_eq!((unknown.payload.rssi, unknown.rssi_min), (None, RSSI_UNKNOWN));
+    }
+
+    #[tokio::test]
+    async fn a_window_with_very_many_devices_closes_early() {
+        let config = RadioConfig {
+            single_events: false,
+            report_window: Some(Duration::from_secs(3600)),
+            ..RadioConfig::default()
+        };
+        let (mut pipeline, mut receiver) = pipeline(config);
+        for number in 0..=MAX_WINDOW_DEVICES {
+            pipeline.heard(at(1), &heard(&format!("AA:00:00:00:{:02X}:{:02X}", number / 256, number % 256), -50, &[1]));
+        }
+        pipeline.finish(at(2));
+        let sizes: Vec<_> = receiver
+            .next()
+            .await
+            .unwrap()
+            .iter()
+            .map(|item| if let Heard::Window(window) = item { window.devices.len() } else { 0 })
+            .collect();
+        assert_eq!(sizes, [MAX_WINDOW_DEVICES, 1]);
+    }
+}
