@@ -1,0 +1,184 @@
+"""What the agent has to do on a real systemd and a real bluetoothd. Each scenario leaves the machine as it found it."""
+
+import base64
+import json
+
+from vm import Failure, Radio, until
+
+UNIT = "hub-agent.service"
+# Flags, then manufacturer data of company 0x04ff; the bytes include what a careless path would change.
+AWKWARD = bytes([0x00, 0xFF, 0x80, 0x7F, 0x0A, 0x0D, 0x22, 0x5C, 0xC3, 0x28])
+
+
+def manufacturer(address, data, rssi=-57, **more):
+    """An advert of manufacturer data under company 0x04ff."""
+    payload = bytes([2, 1, 6, len(data) + 3, 0xFF, 0xFF, 0x04]) + data
+    return {"address": address, "rssi": rssi, "data": payload.hex(), "every_ms": 200, **more}
+
+
+def counting(address):
+    """An advert no two of which are alike: the last four bytes count."""
+    return manufacturer(address, b"n=" + bytes(4), counter=True)
+
+
+def expect(condition, what):
+    if not condition:
+        raise Failure(what)
+
+
+def value(event):
+    """The bytes an event carries under company 0x04ff."""
+    return base64.b64decode(event["manufacturerData"]["04ff"])
+
+
+class Stage:
+    """The machine, the service, and the agent installed on the one and claimed with the other."""
+
+    def __init__(self, vm, cloud):
+        self.vm, self.cloud = vm, cloud
+
+    def install(self):
+        self.vm.sh("/mnt/share/packaging/install.sh agent /mnt/share/hub-agent", timeout_s=120)
+        settings = {"service-url": f"http://10.0.2.2:{self.cloud.port}", "claim-code": self.cloud.claim_code()}
+        self.vm.sh("cat >/etc/hub-agent/config.toml", stdin="".join(f"{k} = {json.dumps(v)}\n" for k, v in settings.items()))
+
+    def start(self):
+        self.vm.sh(f"systemctl start {UNIT}", timeout_s=100)
+
+    def show(self, *properties):
+        lines = self.vm.sh(f"systemctl show {UNIT} -p " + ",".join(properties)).splitlines()
+        return dict(line.split("=", 1) for line in lines)
+
+    def evidence(self):
+        """What helps to understand a failure."""
+        journal = self.vm.run("journalctl --no-pager -o short-monotonic -n 60 -u hub-agent -u bluetooth -u radio")[1]
+        return journal + ("" if self.cloud is None else "hub-cloud:\n" + self.cloud.log()[-3000:])
+
+    def heard(self, address, after=0, timeout_s=60):
+        """Waits until the service has more than `after` events of this advertiser; all of them."""
+        def enough():
+            events = self.cloud.events(address)
+            return events if len(events) > after else None
+        return until(f"the service to have more than {after} events of {address}", enough, timeout_s, 1)
+
+    def agent_json(self, command):
+        """A command of hub-agent that prints one JSON document: (exit code, document)."""
+        code, out, err = self.vm.run(f"runuser -u hub-agent -- hub-agent {command} --json", timeout_s=90)
+        try:
+            return code, json.loads(out)
+        except ValueError:
+            raise Failure(f"hub-agent {command} --json printed no JSON: {out!r} {err!r}") from None
+
+
+def stage_is_real(stage):
+    """Without the agent: systemd is PID 1, bluetoothd runs, and hears what the virtual controller is told to hear."""
+    vm = stage.vm
+    expect(vm.sh("cat /proc/1/comm") == "systemd", "systemd is not PID 1")
+    with Radio(vm, [manufacturer("C0:00:00:00:0A:01", AWKWARD), counting("C0:00:00:00:0A:02")]) as radio:
+        expect(vm.sh("systemctl is-active bluetooth") == "active", "bluetoothd is not running")
+        vm.sh("bluetoothctl power on")
+        vm.sh("systemd-run --quiet --collect --unit=scan bluetoothctl --timeout 60 scan on")
+        radio.until_scanning()
+        wanted = "a{qv} 1 1279 ay 10 " + " ".join(str(byte) for byte in AWKWARD)
+        until("bluetoothd to show the bytes sent", lambda: vm.run(
+            "busctl get-property org.bluez /org/bluez/hci0/dev_C0_00_00_00_0A_01 org.bluez.Device1 ManufacturerData")[1].strip() == wanted, 20)
+        vm.sh("systemctl stop scan")
+
+
+def unit_lives_as_shipped(stage):
+    """Installed as packaging does it: its own user, ready by notification, back after kill -9, a clean stop."""
+    vm = stage.vm
+    stage.install()
+    expect(vm.sh("stat -c %U:%G:%a /etc/hub-agent/config.toml") == "root:hub-agent:640", "the configuration is open to others")
+    with Radio(vm, [counting("C0:00:00:00:0D:01")]) as radio:
+        stage.start()
+        state = stage.show("ActiveState", "SubState", "Type", "WatchdogUSec", "MainPID", "NRestarts", "StatusText")
+        expect(state["ActiveState"] == "active" and state["Type"] == "notify", f"not ready: {state}")
+        expect(state["WatchdogUSec"] == "1min", f"the watchdog is off: {state}")
+        expect(vm.sh(f"stat -c %U /proc/{state['MainPID']}") == "hub-agent", "it does not run as its own user")
+        expect(vm.sh("stat -c %U:%a /var/lib/hub-agent") == "hub-agent:700", "its state is open to others")
+        stage.heard("C0:00:00:00:0D:01", after=2, timeout_s=90)
+        for _ in range(3):
+            before = len(stage.cloud.events("C0:00:00:00:0D:01"))
+            old = stage.show("MainPID")["MainPID"]
+            vm.sh(f"kill -9 {old}")
+            until("systemd to start it again", lambda: stage.show("ActiveState", "MainPID") == {
+                "ActiveState": "active", "MainPID": stage.show("MainPID")["MainPID"]} and stage.show("MainPID")["MainPID"] not in ("0", old), 90)
+            stage.heard("C0:00:00:00:0D:01", after=before, timeout_s=90)
+        expect(stage.show("NRestarts")["NRestarts"] == "3", "it was restarted more often than it was killed")
+        values = [value(event) for event in stage.cloud.events("C0:00:00:00:0D:01")]
+        expect(len(values) == len(set(values)), f"stored twice: {sorted(v for v in set(values) if values.count(v) > 1)}")
+        numbers = [int.from_bytes(v[-4:], "big") for v in values]
+        expect(max(numbers) < radio.status()["sent"]["C0:00:00:00:0D:01"], "an event was never on the air")
+        vm.sh(f"systemctl stop {UNIT}", timeout_s=60)
+        state = stage.show("ActiveState", "Result", "ExecMainStatus")
+        expect(state == {"ActiveState": "inactive", "Result": "success", "ExecMainStatus": "0"}, f"it did not stop cleanly: {state}")
+        expect(vm.run("pgrep -u hub-agent")[0] == 1, "it left a process behind")
+        stage.start()
+
+
+def bytes_come_back(stage):
+    """What was on the air is what the API gives back, byte for byte."""
+    adverts = [
+        manufacturer("C0:00:00:00:0B:01", AWKWARD, rssi=-57),
+        manufacturer("C0:00:00:00:0B:02", b"\x01", rssi=-99),
+        manufacturer("00:1B:DC:00:0B:03", bytes(range(24)), rssi=-1, address_type="public"),
+        {"address": "C0:00:00:00:0B:04", "rssi": -70, "every_ms": 200, "data": "020106" + "0816d2fc" + "400001ff7f"},
+        {"address": "C0:00:00:00:0B:05", "rssi": -70, "every_ms": 200, "data": "020106" + "0509" + "c3bc2d31".ljust(8, "0")},
+    ]
+    with Radio(stage.vm, adverts):
+        for advert, data in zip(adverts, (AWKWARD, b"\x01", bytes(range(24)))):
+            event = stage.heard(advert["address"])[0]
+            expect(value(event) == data, f"sent {data.hex()}, stored {event}")
+            expect(event["rssi"] == advert["rssi"], f"heard at {advert['rssi']} dBm, stored {event}")
+            expect(event["addressType"].lower() == advert.get("address_type", "random"), f"wrong address type: {event}")
+        event = stage.heard("C0:00:00:00:0B:04")[0]
+        expect(base64.b64decode(event["serviceData"]["fcd2"]).hex() == "400001ff7f", f"service data differs: {event}")
+        event = stage.heard("C0:00:00:00:0B:05")[0]
+        expect(event["name"] == "\u00fc-1", f"the name differs: {event}")
+
+
+def btvirt_pair(stage):
+    """Two controllers of BlueZ's own emulator: what `btmgmt add-adv` sends on one, the other hears. It gives no RSSI."""
+    vm = stage.vm
+    vm.sh("systemd-run --quiet --collect --unit=btvirt btvirt -l2")
+    try:
+        until("two controllers", lambda: len(vm.run("bluetoothctl list")[1].splitlines()) == 2, 30)
+        index = vm.sh("ls /sys/class/bluetooth | sort -V | tail -1 | tr -dc 0-9")
+        # btmgmt ends with its standard input, and with it the advertisement.
+        vm.sh(f"systemd-run --quiet --collect --unit=advertiser sh -c 'sleep 600 | btmgmt --index {index} add-adv -c -d 0bff04ff{AWKWARD[:8].hex()} 1'")
+        until("the service to have the advertised bytes", lambda: any(
+            e.get("manufacturerData", {}).get("ff04") == base64.b64encode(AWKWARD[:8]).decode() for e in stage.cloud.events()), 90, 1)
+    finally:
+        vm.run("systemctl kill -s KILL advertiser; systemctl kill -s KILL btvirt")
+        until("the controllers to be gone", lambda: not vm.run("bluetoothctl list")[1].strip(), 30)
+
+
+def bluetoothd_restarts(stage):
+    """The daemon goes away under the agent, once by order and once killed; the agent hears again without help."""
+    address = "C0:00:00:00:0E:01"
+    with Radio(stage.vm, [counting(address)]):
+        stage.heard(address)
+        pid = stage.show("MainPID")["MainPID"]
+        for command in ("systemctl restart bluetooth", "systemctl kill -s KILL bluetooth; sleep 3; systemctl start bluetooth"):
+            before = len(stage.heard(address))
+            stage.vm.sh(command)
+            stage.heard(address, after=before + 2, timeout_s=120)
+        expect(stage.show("MainPID")["MainPID"] == pid, "the agent was restarted meanwhile")
+
+
+def adapter_replugged(stage):
+    """The controller is pulled out and put back, the second time with another one first, so that its number changes."""
+    address = "C0:00:00:00:0F:01"
+    pid = stage.show("MainPID")["MainPID"]
+    with Radio(stage.vm, [counting(address)]) as radio:
+        stage.heard(address)
+        for _ in range(2):
+            radio.unplug()
+            before = len(stage.cloud.events(address))
+            radio.plug()
+            stage.heard(address, after=before + 2, timeout_s=120)
+    expect(stage.show("MainPID")["MainPID"] == pid, "the agent was restarted meanwhile")
+
+
+SCENARIOS = [stage_is_real, unit_lives_as_shipped, bytes_come_back, btvirt_pair, bluetoothd_restarts, adapter_replugged]

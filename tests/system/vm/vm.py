@@ -1,0 +1,203 @@
+"""The virtual machine and the service, as a test sees them. Owns both processes and ends them with itself, however it ends."""
+
+import itertools
+import json
+import os
+import queue
+import re
+import shutil
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+import urllib.error
+import urllib.request
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+PROJECT = os.path.realpath(os.path.join(HERE, "..", "..", ".."))
+# Whatever happens to this process, what it started goes with it.
+WITH_US = ["setpriv", "--pdeathsig", "KILL"]
+
+
+class Failure(Exception):
+    """What a scenario found wrong."""
+
+
+def until(what, condition, timeout_s, every_s=0.3):
+    """Polls `condition` until it is true and gives its value back; `what` says in the failure what did not come."""
+    deadline = time.monotonic() + timeout_s
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > deadline:
+            raise Failure(f"waited {timeout_s} s in vain: {what}")
+        time.sleep(every_s)
+
+
+class Vm:
+    """A booted machine. Its disk's changes are thrown away when it ends."""
+
+    def __init__(self, image, share, accelerator, console):
+        self.folder = tempfile.mkdtemp(prefix="hub-vm-")
+        control = os.path.join(self.folder, "control")
+        acceleration = {"kvm": ["-accel", "kvm", "-cpu", "host"], "tcg": ["-accel", "tcg,thread=multi,tb-size=512", "-cpu", "max"]}
+        self.process = subprocess.Popen(WITH_US + [
+            "qemu-system-x86_64", "-M", "q35", *acceleration[accelerator], "-smp", "2", "-m", "768", "-nodefaults", "-no-reboot",
+            "-display", "none", "-serial", "file:" + console,
+            "-kernel", os.path.join(image, "vmlinuz"), "-initrd", os.path.join(image, "initrd.img"),
+            "-append", "console=ttyS0 root=/dev/vda rw quiet systemd.show_status=0 panic=-1",
+            "-drive", f"file={image}/root.ext4,format=raw,if=virtio,snapshot=on",
+            "-virtfs", f"local,path={share},mount_tag=share,security_model=none,readonly=on,multidevs=remap",
+            "-netdev", "user,id=net0", "-device", "virtio-net-pci,netdev=net0", "-device", "virtio-rng-pci",
+            "-device", "virtio-serial-pci", "-chardev", f"socket,id=control,path={control},server=on,wait=off",
+            "-device", "virtserialport,chardev=control,name=control",
+        ], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        self.answers = {}
+        self.ids = itertools.count(1)
+        self.answers[0] = queue.Queue()
+        self.socket = socket.socket(socket.AF_UNIX)
+        until("qemu to start", lambda: self._connect(control), 20, 0.05)
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def _connect(self, path):
+        if self.process.poll() is not None:
+            raise Failure("qemu ended at once: " + self.process.stderr.read())
+        try:
+            self.socket.connect(path)
+            return True
+        except OSError:
+            return False
+
+    def _listen(self):
+        try:
+            for line in self.socket.makefile("rb"):
+                answer = json.loads(line)
+                self.answers[answer["id"]].put(answer)
+        except OSError:
+            pass  # the machine is gone: whoever waits for an answer runs out of time
+
+    def booted(self, timeout_s):
+        """Waits for the guest to take orders."""
+        try:
+            self.answers[0].get(timeout=timeout_s)
+            return True
+        except queue.Empty:
+            return False
+
+    def run(self, command, stdin="", timeout_s=60):
+        """Runs a shell command in the guest; (exit code, standard output, standard error)."""
+        number = next(self.ids)
+        answer = self.answers[number] = queue.Queue()
+        order = json.dumps({"id": number, "sh": command, "stdin": stdin, "timeout_s": timeout_s})
+        self.socket.sendall(order.encode() + b"\n")
+        try:
+            reply = answer.get(timeout=timeout_s + 30)
+        except queue.Empty:
+            raise Failure(f"the guest gave no answer to: {command}") from None
+        if reply["rc"] is None:
+            raise Failure(f"took more than {timeout_s} s in the guest: {command}\n{reply['out']}")
+        return reply["rc"], reply["out"], reply["err"]
+
+    def sh(self, command, stdin="", timeout_s=60):
+        """Runs a shell command that has to succeed; its standard output."""
+        code, out, err = self.run(command, stdin, timeout_s)
+        if code != 0:
+            raise Failure(f"exit code {code} in the guest: {command}\n{out}{err}")
+        return out.strip()
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stderr.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class Radio:
+    """A virtual controller in the guest that hears the adverts given. Used with `with`; plugged in when entered."""
+
+    def __init__(self, vm, adverts, address="C4:11:22:33:44:55"):
+        self.vm, self.adverts, self.address = vm, adverts, address
+
+    def plug(self):
+        self.vm.sh("rm -f /run/radio.json; systemctl reset-failed radio 2>/dev/null; systemd-run --quiet --collect --unit=radio python3 -B "
+                   f"/mnt/share/guest-tools/radio.py '{json.dumps(self.adverts)}' /run/radio.json --address {self.address}")
+        until("bluetoothd to show the controller", self.present, 30)
+
+    def unplug(self):
+        self.vm.run("systemctl kill -s KILL radio")
+        until("bluetoothd to let go of the controller", lambda: not self.present(), 30)
+
+    def present(self):
+        return self.address in self.vm.run("bluetoothctl list")[1]
+
+    def status(self):
+        return json.loads(self.vm.sh("cat /run/radio.json"))
+
+    def until_scanning(self, timeout_s=30):
+        until("the kernel to scan", lambda: self.status()["scanning"], timeout_s)
+
+    def __enter__(self):
+        self.plug()
+        return self
+
+    def __exit__(self, *_):
+        self.unplug()
+
+
+class Cloud:
+    """hub-cloud on this host, with a fresh SQLite database, and one tenant on it."""
+
+    def __init__(self, binary, folder):
+        self.log_path = os.path.join(folder, "hub-cloud.log")
+        with open(self.log_path, "wb") as log:
+            self.process = subprocess.Popen(WITH_US + [
+                binary, "serve", "--listen", "127.0.0.1:0", "--data-dir", os.path.join(folder, "hub-cloud"), "--upload-limit-per-minute", "100000"],
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log)
+        self.url = until("hub-cloud to listen", self._listening, 60)
+        self.port = int(self.url.rpartition(":")[2])
+        self.headers = {}
+        session = self.call("POST", "/auth/register", {"email": "vm@example.com", "password": "a long enough passphrase 17"})
+        self.headers["Authorization"] = "Bearer " + session["accessToken"]
+        self.headers["X-Tenant-UUID"] = self.call("POST", "/tenant/tenants", {"name": "VM"})["tenantUuid"]
+
+    def _listening(self):
+        if self.process.poll() is not None:
+            raise Failure("hub-cloud ended at once:\n" + self.log())
+        found = re.search(r"listening on (http://[0-9.:]+)", self.log())
+        return found and found[1]
+
+    def log(self):
+        with open(self.log_path, encoding="utf-8", errors="replace") as log:
+            return log.read()
+
+    def call(self, method, path, body=None):
+        request = urllib.request.Request(self.url + path, method=method, headers={**self.headers, "Content-Type": "application/json"},
+                                         data=None if body is None else json.dumps(body).encode())
+        try:
+            with urllib.request.urlopen(request, timeout=30) as response:
+                return json.load(response)["data"]
+        except urllib.error.HTTPError as error:
+            raise Failure(f"{method} {path}: {error.code} {error.read().decode(errors='replace')}") from None
+
+    def claim_code(self, uses=1):
+        return self.call("POST", "/tenant/hubs/claim-codes", {"maxUses": uses})["claimCode"]
+
+    def events(self, address=None):
+        """Every BLE event of the tenant, or those of one advertiser, oldest first."""
+        found = []
+        for page in itertools.count(1):
+            batch = self.call("GET", f"/tenant/ble/events?page={page}&size=100")
+            found += batch
+            if len(batch) < 100:
+                break
+        return [e for e in reversed(found) if address in (None, e["address"])]
+
+    def close(self):
+        self.process.terminate()
+        try:
+            self.process.wait(timeout=15)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
