@@ -1,1 +1,21 @@
+//! hub-cloud: gives hubs their identity, takes in what they hear, and serves the people who run them.
+//!
+//! | where | what |
+//! |---|---|
+//! | `http` | what endpoints share; all routes are in `http/router.rs` |
+//! | `authn`, `authz` | who calls, and what they may do |
+//! | `domain` | the subjects: accounts, tenants, hubs, BLE events, ... |
+//! | `ingest` | the writer behind every upload of a hub |
+//! | `db` | one text of SQL for SQLite and PostgreSQL |
+//! | `tasks` | background work |
 
+pub mod app;
+pub mod authn;
+pub mod authz;
+pub mod clock;
+pub mod config;
+pub mod db;
+pub mod domain;
+pub mod error;
+pub mod http;
+pub mod sealing;

@@ -1,1 +1,132 @@
-fn main() {}
+//! hub-cloud: arguments, configuration, logging, start.
+
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use hub_cloud::app::{App, StartError};
+use hub_cloud::clock::Clock;
+use hub_cloud::config::{Config, Settings};
+use hub_cloud::http::router;
+use hub_cloud::http::serve::Server;
+use tracing_subscriber::EnvFilter;
+
+/// Exit codes, as `sysexits.h` has them where it has one.
+const FAILED: u8 = 1;
+const CONFIG_REFUSED: u8 = 3;
+
+/// The service behind a fleet of BLE hubs.
+#[derive(Parser)]
+#[command(
+    version,
+    after_help = "Start with `hub-cloud serve`: it makes its keys and database in ./hub-cloud-data/ and serves on 127.0.0.1:8080."
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+
+    /// Configuration file (TOML); its keys are the flags' names
+    #[arg(long, global = true, env = "HUB_CLOUD_CONFIG", value_name = "FILE")]
+    config: Option<PathBuf>,
+
+    #[command(flatten)]
+    settings: Settings,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Serve until told to stop
+    Serve,
+    /// Bring the database's schema up to date, and exit
+    Migrate,
+    /// Print the API's description (OpenAPI 3.1)
+    Openapi,
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let config = match Config::load(cli.settings, cli.config.as_deref()) {
+        Ok(config) => config,
+        Err(error) => {
+            eprintln!("hub-cloud: {error}");
+            return ExitCode::from(CONFIG_REFUSED);
+        }
+    };
+    if let Err(error) = start_logging(&config.log) {
+        eprintln!("hub-cloud: log: {error}");
+        return ExitCode::from(CONFIG_REFUSED);
+    }
+    // One TLS and crypto provider for all of the process.
+    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            eprintln!("hub-cloud: cannot start threads: {error}");
+            return ExitCode::from(FAILED);
+        }
+    };
+    match runtime.block_on(run(cli.command, config)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("hub-cloud: {error}");
+            ExitCode::from(FAILED)
+        }
+    }
+}
+
+/// Text for a person at a terminal, JSON for everything else.
+fn start_logging(filter: &str) -> Result<(), tracing_subscriber::filter::ParseError> {
+    let filter = EnvFilter::try_new(filter)?;
+    let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    match std::io::stderr().is_terminal() {
+        true => logs.init(),
+        false => logs.json().flatten_event(true).init(),
+    }
+    Ok(())
+}
+
+async fn run(command: Command, config: Config) -> Result<(), StartError> {
+    match command {
+        Command::Serve => serve(config).await,
+        Command::Migrate => {
+            App::start(config, Clock::System).await?.db.close().await;
+            eprintln!("the database's schema is up to date");
+            Ok(())
+        }
+        Command::Openapi => {
+            let document = serde_json::to_string_pretty(&router::describe()).unwrap_or_default();
+            println!("{document}");
+            Ok(())
+        }
+    }
+}
+
+async fn serve(config: Config) -> Result<(), StartError> {
+    let app = App::start(config, Clock::System).await?;
+    let server = Server::bind(&app).await?;
+    let url = server.url();
+    let shutdown = app.shutdown.clone();
+    tokio::spawn(async move {
+        stop_signal().await;
+        shutdown.cancel();
+    });
+    eprintln!("listening on {url}");
+    server.run(&app, router::router(app.clone())).await.map_err(|error| StartError::Listen(error.to_string()))?;
+    app.db.close().await;
+    Ok(())
+}
+
+/// Ctrl-C, or systemd's SIGTERM.
+async fn stop_signal() {
+    use tokio::signal::unix::{SignalKind, signal};
+    match signal(SignalKind::terminate()) {
+        Ok(mut terminate) => tokio::select! {
+            _ = tokio::signal::ctrl_c() => {}
+            _ = terminate.recv() => {}
+        },
+        Err(_) => {
+            let _ = tokio::signal::ctrl_c().await;
+        }
+    }
+}

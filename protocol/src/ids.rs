@@ -58,7 +58,7 @@ macro_rules! uuid_type {
 }
 
 uuid_type!(
-    /// A supplier; the specification's `tenant_uuid` and `supplier_uuid` are this same value.
+    /// A supplier: `tenant_uuid` and `supplier_uuid` name this same value.
     TenantUuid
 );
 uuid_type!(

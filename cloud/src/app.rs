@@ -1,0 +1,80 @@
+//! What every handler and worker can reach: database, clock, configuration, keys. Cheap to clone; made once, at the start.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use secrecy::ExposeSecret;
+use tokio_util::sync::CancellationToken;
+
+use crate::authn::keys::Keys;
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::db::{Db, migrate};
+use crate::http::metrics::Metrics;
+use crate::sealing::{MasterKeyError, Sealer};
+
+#[derive(Clone)]
+pub struct App(Arc<Inner>);
+
+pub struct Inner {
+    pub config: Config,
+    pub db: Db,
+    pub clock: Clock,
+    pub sealer: Sealer,
+    pub keys: Keys,
+    pub metrics: Metrics,
+    /// Cancelled when the service is to end: streams close, workers stop after what they are doing.
+    pub shutdown: CancellationToken,
+}
+
+impl Deref for App {
+    type Target = Inner;
+    fn deref(&self) -> &Inner {
+        &self.0
+    }
+}
+
+/// Why the service cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    #[error("the data directory {dir} cannot be made: {source}")]
+    DataDir { dir: String, source: std::io::Error },
+    #[error(transparent)]
+    MasterKey(#[from] MasterKeyError),
+    #[error("the database cannot be opened: {0}")]
+    Database(#[from] sqlx::Error),
+    #[error("the database's schema cannot be brought up to date: {0}")]
+    Migrate(#[from] sqlx::migrate::MigrateError),
+    #[error("the signing keys cannot be read: {0}")]
+    Keys(crate::error::Error),
+    #[error("{0}")]
+    Listen(String),
+    #[error("TLS cannot be set up: {0}")]
+    Tls(String),
+}
+
+impl App {
+    /// Opens the database, brings its schema up to date, and reads the keys.
+    pub async fn start(config: Config, clock: Clock) -> Result<Self, StartError> {
+        create_data_dir(&config)?;
+        let sealer = Sealer::load(config.master_key.as_ref(), &config.data_dir)?;
+        let db = Db::open(config.database_url.expose_secret())?;
+        let now = clock.now();
+        migrate::run(&db, now).await?;
+        let keys = Keys::new(sealer.clone());
+        keys.load(&db, now).await.map_err(StartError::Keys)?;
+        let inner =
+            Inner { config, db, clock, sealer, keys, metrics: Metrics::new(), shutdown: CancellationToken::new() };
+        Ok(Self(Arc::new(inner)))
+    }
+}
+
+/// The directory holds keys: only its owner may look in.
+fn create_data_dir(config: &Config) -> Result<(), StartError> {
+    use std::os::unix::fs::DirBuilderExt;
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(&config.data_dir)
+        .map_err(|source| StartError::DataDir { dir: config.data_dir.display().to_string(), source })
+}

@@ -1,0 +1,111 @@
+//! Hub tokens: a signed JWT that names the hub, its tenant and itself. A hub has one token in force, whose id is in the hub's row; a token that was
+//! replaced or revoked is refused from the next request on, because that row is what every request is checked against.
+
+use axum::extract::{FromRequestParts, RawPathParams};
+use axum::http::request::Parts;
+use hub_protocol::{HubUuid, TenantUuid, Timestamp};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::keys::ISSUER;
+use crate::app::App;
+use crate::domain::hubs;
+use crate::error::{Error, Result};
+
+pub const AUDIENCE: &str = "hub-cloud/hubs";
+
+/// The claims of a hub token.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct HubClaims {
+    iss: String,
+    aud: String,
+    sub: String,
+    exp: i64,
+    iat: i64,
+    pub jti: Uuid,
+    pub hub_uuid: HubUuid,
+    pub tenant_uuid: TenantUuid,
+}
+
+/// A hub whose token is the one in force.
+#[derive(Clone, Debug)]
+pub struct Hub {
+    pub hub_uuid: HubUuid,
+    pub tenant_uuid: TenantUuid,
+    pub token_id: Uuid,
+}
+
+/// A hub whose token is genuine and not expired. Whether it is still the one in force is checked where the upload is committed, together with
+/// all the others of that commit.
+#[derive(Clone, Debug)]
+pub struct UploadingHub(pub Hub);
+
+/// A fresh token with the id `token_id`, and when it expires.
+pub fn issue(
+    app: &App,
+    hub_uuid: HubUuid,
+    tenant_uuid: TenantUuid,
+    token_id: Uuid,
+    now: Timestamp,
+) -> Result<(String, Timestamp)> {
+    let lifetime_secs = app.config.hub_token_lifetime.as_secs().cast_signed();
+    let expires_at = Timestamp::from_micros(now.plus_secs(lifetime_secs).as_secs() * 1_000_000);
+    let claims = HubClaims {
+        iss: ISSUER.to_owned(),
+        aud: AUDIENCE.to_owned(),
+        sub: hub_uuid.to_string(),
+        exp: expires_at.as_secs(),
+        iat: now.as_secs(),
+        jti: token_id,
+        hub_uuid,
+        tenant_uuid,
+    };
+    Ok((app.keys.sign(&claims)?, expires_at))
+}
+
+/// Checks that the bearer token was issued by this service to a hub, whether or not it has expired.
+pub async fn genuine_claims(app: &App, parts: &Parts) -> Result<HubClaims> {
+    app.keys.verify_hub(&app.db, app.clock.now(), super::bearer(&parts.headers)?).await
+}
+
+/// As [`genuine_claims`], for a token that has not expired, on a path that names no other hub.
+async fn unexpired(parts: &mut Parts, app: &App) -> Result<Hub> {
+    let claims = genuine_claims(app, parts).await?;
+    if claims.exp <= app.clock.now().as_secs() {
+        return Err(super::invalid_token());
+    }
+    check_path(parts, app, claims.hub_uuid).await?;
+    Ok(Hub { hub_uuid: claims.hub_uuid, tenant_uuid: claims.tenant_uuid, token_id: claims.jti })
+}
+
+/// A hub acts for itself alone: `{hubUuid}` in a path must be the token's own.
+async fn check_path(parts: &mut Parts, app: &App, hub_uuid: HubUuid) -> Result<()> {
+    let Ok(params) = RawPathParams::from_request_parts(parts, app).await else { return Ok(()) };
+    let Some((name, value)) = params.iter().find(|(name, _)| *name == "hubUuid") else { return Ok(()) };
+    match value.parse::<HubUuid>() {
+        Ok(named) if named == hub_uuid => Ok(()),
+        Ok(_) => Err(Error::forbidden("OTHER_HUB", "the access token belongs to another hub than the path names")),
+        Err(_) => Err(Error::field(name, "must be a uuid")),
+    }
+}
+
+impl FromRequestParts<App> for Hub {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
+        let hub = unexpired(parts, app).await?;
+        let mut conn = app.db.read().await?;
+        match hubs::token_in_force(&mut conn, hub.hub_uuid).await? {
+            Some(token_id) if token_id == hub.token_id => Ok(hub),
+            _ => Err(super::invalid_token()),
+        }
+    }
+}
+
+impl FromRequestParts<App> for UploadingHub {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
+        unexpired(parts, app).await.map(Self)
+    }
+}

@@ -1,0 +1,28 @@
+//! Who sends a request: a person with a user token, a hub with its token. Reads credentials and checks them; what the caller may then do is
+//! decided in `authz`.
+
+pub mod hub;
+pub mod keys;
+pub mod user;
+
+use axum::http::{HeaderMap, header};
+
+use crate::error::{Error, Result};
+
+/// The token of `Authorization: Bearer ...`.
+pub fn bearer(headers: &HeaderMap) -> Result<&str> {
+    let Some(value) = headers.get(header::AUTHORIZATION) else {
+        let message = "this endpoint needs the header `Authorization: Bearer <token>`";
+        return Err(Error::unauthorized("UNAUTHENTICATED", message));
+    };
+    let token = value.to_str().ok().and_then(|value| value.split_once(' '));
+    match token {
+        Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") && !token.trim().is_empty() => Ok(token.trim()),
+        _ => Err(Error::unauthorized("UNAUTHENTICATED", "the `Authorization` header must be `Bearer <token>`")),
+    }
+}
+
+/// 401 for a token that is malformed, expired or not ours. One answer for all: a guesser learns nothing.
+pub fn invalid_token() -> Error {
+    Error::unauthorized("INVALID_TOKEN", "the access token is not valid, or no longer; get a new one")
+}

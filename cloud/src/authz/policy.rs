@@ -1,0 +1,154 @@
+//! The extractors that decide who may call: a handler's signature carries one of them, or one of `authn`'s. Each writes itself into the API
+//! description, which is what the contract tests read.
+
+use std::convert::Infallible;
+use std::marker::PhantomData;
+
+use aide::OperationInput;
+use aide::generate::GenContext;
+use aide::openapi::{Operation, ReferenceOr, SecurityRequirement};
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use hub_protocol::TenantUuid;
+
+use super::permission::{Permission, Role};
+use super::scope::Scope;
+use crate::app::App;
+use crate::authn::hub::{Hub, UploadingHub};
+use crate::authn::user::{self, User};
+use crate::domain::tenants;
+use crate::error::{Error, Result};
+
+pub const TENANT_HEADER: &str = "x-tenant-uuid";
+const API_KEY_HEADER: &str = "x-api-key";
+
+/// A member of the tenant that `X-Tenant-UUID` names, whose role grants `P`.
+pub struct Authorized<P> {
+    pub scope: Scope,
+    pub role: Role,
+    permission: PhantomData<fn() -> P>,
+}
+
+impl<P: Permission> FromRequestParts<App> for Authorized<P> {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
+        // An API key goes before a user token, and there is no falling through from one to the other.
+        if parts.headers.contains_key(API_KEY_HEADER) {
+            return Err(Error::unauthorized("INVALID_API_KEY", "the API key is not valid, or no longer"));
+        }
+        let user = user::authenticate(app, parts).await?;
+        let tenant_uuid = tenant_of(parts)?;
+        let mut conn = app.db.read().await?;
+        let Some(member) = tenants::membership(&mut conn, user.user_uuid, tenant_uuid).await? else {
+            return Err(Error::forbidden(
+                "TENANT_NOT_ACCESSIBLE",
+                "you are not a member of the tenant in `X-Tenant-UUID`",
+            ));
+        };
+        if member.role.bits() & P::BIT == 0 {
+            let message = format!("your role {} does not allow this", member.role.name());
+            return Err(Error::forbidden("PERMISSION_DENIED", message));
+        }
+        let scope = Scope::of_member(tenant_uuid, user.user_uuid, member.persona_uuid);
+        Ok(Self { scope, role: member.role, permission: PhantomData })
+    }
+}
+
+fn tenant_of(parts: &Parts) -> Result<TenantUuid> {
+    let Some(value) = parts.headers.get(TENANT_HEADER) else {
+        return Err(Error::forbidden("TENANT_REQUIRED", "name the tenant in the header `X-Tenant-UUID`"));
+    };
+    let uuid = value.to_str().ok().and_then(|value| value.trim().parse().ok());
+    uuid.ok_or_else(|| Error::field("X-Tenant-UUID", "must be a uuid"))
+}
+
+/// A platform administrator.
+pub struct PlatformAdmin(pub User);
+
+impl FromRequestParts<App> for PlatformAdmin {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
+        let user = user::authenticate(app, parts).await?;
+        if !user.is_platform_admin {
+            return Err(Error::forbidden("PERMISSION_DENIED", "this needs a platform administrator"));
+        }
+        Ok(Self(user))
+    }
+}
+
+/// Anyone may call.
+pub struct Public;
+
+impl<S: Sync> FromRequestParts<S> for Public {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(_: &mut Parts, _: &S) -> std::result::Result<Self, Infallible> {
+        Ok(Self)
+    }
+}
+
+/// The key under which an operation of the API description says who may call it.
+pub const ACCESS_EXTENSION: &str = "x-access";
+
+fn describe(operation: &mut Operation, access: &str, security: &[&str]) {
+    operation.extensions.insert(ACCESS_EXTENSION.to_owned(), access.into());
+    if !security.is_empty() {
+        let requirement: SecurityRequirement =
+            security.iter().map(|scheme| ((*scheme).to_owned(), Vec::new())).collect();
+        operation.security = vec![requirement];
+    }
+}
+
+impl<P: Permission> OperationInput for Authorized<P> {
+    fn operation_input(ctx: &mut GenContext, operation: &mut Operation) {
+        describe(operation, &format!("tenant:{}", P::NAME), &["user"]);
+        let json_schema = ctx.schema.subschema_for::<TenantUuid>();
+        let schema = aide::openapi::SchemaObject { json_schema, external_docs: None, example: None };
+        operation.parameters.push(ReferenceOr::Item(aide::openapi::Parameter::Header {
+            parameter_data: aide::openapi::ParameterData {
+                name: "X-Tenant-UUID".to_owned(),
+                description: Some("The tenant to act in.".to_owned()),
+                required: true,
+                deprecated: None,
+                format: aide::openapi::ParameterSchemaOrContent::Schema(schema),
+                example: None,
+                examples: Default::default(),
+                explode: None,
+                extensions: Default::default(),
+            },
+            style: Default::default(),
+        }));
+    }
+}
+
+impl OperationInput for PlatformAdmin {
+    fn operation_input(_: &mut GenContext, operation: &mut Operation) {
+        describe(operation, "platform", &["user"]);
+    }
+}
+
+impl OperationInput for User {
+    fn operation_input(_: &mut GenContext, operation: &mut Operation) {
+        describe(operation, "user", &["user"]);
+    }
+}
+
+impl OperationInput for Hub {
+    fn operation_input(_: &mut GenContext, operation: &mut Operation) {
+        describe(operation, "hub", &["hub"]);
+    }
+}
+
+impl OperationInput for UploadingHub {
+    fn operation_input(_: &mut GenContext, operation: &mut Operation) {
+        describe(operation, "hub", &["hub"]);
+    }
+}
+
+impl OperationInput for Public {
+    fn operation_input(_: &mut GenContext, operation: &mut Operation) {
+        describe(operation, "public", &[]);
+    }
+}

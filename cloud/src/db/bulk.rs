@@ -1,0 +1,200 @@
+//! Many rows in few statements: arrays through UNNEST on PostgreSQL, many-row VALUES on SQLite. The hot path of ingest lives on this;
+//! ordinary writes use `sql`.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use hub_protocol::Timestamp;
+use sqlx::error::BoxDynError;
+use sqlx::postgres::PgArguments;
+use sqlx::sqlite::SqliteArguments;
+use sqlx::{Arguments, AssertSqlSafe};
+use uuid::Uuid;
+
+use super::sql::DbRow;
+use super::{Conn, Raw};
+use crate::error::Result;
+
+/// One column of many rows.
+pub enum Column {
+    Uuid(Vec<Uuid>),
+    Int(Vec<i64>),
+    OptionalInt(Vec<Option<i64>>),
+    /// The same few words again and again, such as a status.
+    Word(Vec<&'static str>),
+    Text(Vec<Arc<str>>),
+    Time(Vec<Timestamp>),
+    OptionalTime(Vec<Option<Timestamp>>),
+}
+
+impl Column {
+    fn len(&self) -> usize {
+        match self {
+            Self::Uuid(values) => values.len(),
+            Self::Int(values) => values.len(),
+            Self::OptionalInt(values) => values.len(),
+            Self::Word(values) => values.len(),
+            Self::Text(values) => values.len(),
+            Self::Time(values) => values.len(),
+            Self::OptionalTime(values) => values.len(),
+        }
+    }
+
+    const fn postgres_type(&self) -> &'static str {
+        match self {
+            Self::Uuid(_) => "uuid[]",
+            Self::Int(_) | Self::OptionalInt(_) => "bigint[]",
+            Self::Word(_) | Self::Text(_) => "text[]",
+            Self::Time(_) | Self::OptionalTime(_) => "timestamptz[]",
+        }
+    }
+
+    fn add_array(self, args: &mut PgArguments) -> std::result::Result<(), BoxDynError> {
+        match self {
+            Self::Uuid(values) => args.add(values),
+            Self::Int(values) => args.add(values),
+            Self::OptionalInt(values) => args.add(values),
+            Self::Word(values) => args.add(values),
+            Self::Text(values) => args.add(values.iter().map(|text| &**text).collect::<Vec<&str>>()),
+            Self::Time(values) => args.add(values.into_iter().map(Timestamp::to_datetime).collect::<Vec<_>>()),
+            Self::OptionalTime(values) => {
+                args.add(values.into_iter().map(|time| time.map(Timestamp::to_datetime)).collect::<Vec<_>>())
+            }
+        }
+    }
+
+    fn add_value(&self, row: usize, args: &mut SqliteArguments) -> std::result::Result<(), BoxDynError> {
+        match self {
+            Self::Uuid(values) => args.add(values.get(row).copied()),
+            Self::Int(values) => args.add(values.get(row).copied()),
+            Self::OptionalInt(values) => args.add(values.get(row).copied().flatten()),
+            Self::Word(values) => args.add(values.get(row).copied()),
+            Self::Text(values) => args.add(values.get(row).cloned()),
+            Self::Time(values) => args.add(values.get(row).map(Timestamp::to_string)),
+            Self::OptionalTime(values) => args.add(values.get(row).copied().flatten().map(|time| time.to_string())),
+        }
+    }
+}
+
+/// Rows a SQLite statement carries, most first. Few sizes, so that every statement is prepared once.
+const SQLITE_CHUNKS: &[usize] = &[128, 16, 1];
+
+/// A statement over many rows. `head` ends where the rows are to come, `tail` follows them, as in
+/// `INSERT INTO t (a, b)` rows `ON CONFLICT DO NOTHING`.
+pub struct Bulk {
+    pub head: &'static str,
+    pub columns: Vec<Column>,
+    pub tail: &'static str,
+}
+
+impl Bulk {
+    fn rows(&self) -> usize {
+        self.columns.first().map_or(0, Column::len)
+    }
+
+    pub async fn execute(self, conn: &mut Conn) -> Result<u64> {
+        let rows = self.rows();
+        if rows == 0 {
+            return Ok(0);
+        }
+        match conn.raw() {
+            Raw::Postgres(conn) => {
+                let text = AssertSqlSafe(self.postgres_text());
+                Ok(sqlx::query_with(text, self.into_arrays()?).execute(conn).await?.rows_affected())
+            }
+            Raw::Sqlite(conn) => {
+                let mut changed = 0;
+                for (start, size) in chunks(rows) {
+                    let text = AssertSqlSafe(self.sqlite_text(size));
+                    let args = self.sqlite_args(start, size)?;
+                    changed += sqlx::query_with(text, args).execute(&mut *conn).await?.rows_affected();
+                }
+                Ok(changed)
+            }
+        }
+    }
+
+    /// For a `tail` that ends in RETURNING. Rows come back in no particular order.
+    pub async fn returning<T: DbRow>(self, conn: &mut Conn) -> Result<Vec<T>> {
+        let rows = self.rows();
+        if rows == 0 {
+            return Ok(Vec::new());
+        }
+        match conn.raw() {
+            Raw::Postgres(conn) => {
+                let text = AssertSqlSafe(self.postgres_text());
+                Ok(sqlx::query_as_with::<_, T, _>(text, self.into_arrays()?).fetch_all(conn).await?)
+            }
+            Raw::Sqlite(conn) => {
+                let mut found = Vec::new();
+                for (start, size) in chunks(rows) {
+                    let text = AssertSqlSafe(self.sqlite_text(size));
+                    let args = self.sqlite_args(start, size)?;
+                    found.extend(sqlx::query_as_with::<_, T, _>(text, args).fetch_all(&mut *conn).await?);
+                }
+                Ok(found)
+            }
+        }
+    }
+
+    fn postgres_text(&self) -> String {
+        let mut text = format!("{} SELECT * FROM UNNEST(", self.head);
+        for (index, column) in self.columns.iter().enumerate() {
+            let comma = if index > 0 { ", " } else { "" };
+            let _ = write!(text, "{comma}${}::{}", index + 1, column.postgres_type());
+        }
+        let _ = write!(text, ") {}", self.tail);
+        text
+    }
+
+    fn into_arrays(self) -> std::result::Result<PgArguments, sqlx::Error> {
+        let mut args = PgArguments::default();
+        for column in self.columns {
+            column.add_array(&mut args).map_err(sqlx::Error::Encode)?;
+        }
+        Ok(args)
+    }
+
+    fn sqlite_text(&self, rows: usize) -> String {
+        // SQLite needs a WHERE between a SELECT and ON CONFLICT, so rows are VALUES here.
+        let row = format!("({})", vec!["?"; self.columns.len()].join(","));
+        format!("{} VALUES {} {}", self.head, vec![row.as_str(); rows].join(","), self.tail)
+    }
+
+    fn sqlite_args(&self, start: usize, size: usize) -> std::result::Result<SqliteArguments, sqlx::Error> {
+        let mut args = SqliteArguments::default();
+        for row in start..start + size {
+            for column in &self.columns {
+                column.add_value(row, &mut args).map_err(sqlx::Error::Encode)?;
+            }
+        }
+        Ok(args)
+    }
+}
+
+/// Splits `rows` into runs of the known sizes: (start, size).
+fn chunks(rows: usize) -> impl Iterator<Item = (usize, usize)> {
+    let mut start = 0;
+    std::iter::from_fn(move || {
+        let left = rows - start;
+        let size = *SQLITE_CHUNKS.iter().find(|size| **size <= left)?;
+        let run = (start, size);
+        start += size;
+        Some(run)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn chunks_cover_every_row_once() {
+        for rows in [0, 1, 15, 16, 17, 127, 128, 129, 1000] {
+            let mut next = 0;
+            for (start, size) in super::chunks(rows) {
+                assert_eq!(start, next);
+                next += size;
+            }
+            assert_eq!(next, rows);
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! The few places where the two databases speak differently. A difference that is not here or in `bulk` is a mistake.
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    Postgres,
+    Sqlite,
+}
+
+impl Dialect {
+    /// Appended to the SELECT that picks due rows: another replica's rows are passed over. SQLite has one writer.
+    pub const fn skip_locked(self) -> &'static str {
+        match self {
+            Self::Postgres => " FOR UPDATE SKIP LOCKED",
+            Self::Sqlite => "",
+        }
+    }
+
+    /// Appended to a SELECT by key whose row the transaction goes on to change.
+    pub const fn for_update(self) -> &'static str {
+        match self {
+            Self::Postgres => " FOR UPDATE",
+            Self::Sqlite => "",
+        }
+    }
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Postgres => "postgres",
+            Self::Sqlite => "sqlite",
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! The one door to the database: PostgreSQL or SQLite, picked by the URL in the configuration. Everything above writes one text of
+//! SQL (see [`sql`]) and never asks which of the two it runs on; what differs between them lives in [`dialect`] and [`bulk`].
+
+pub mod bulk;
+pub mod dialect;
+pub mod migrate;
+pub mod sql;
+
+use std::ops::{Deref, DerefMut};
+use std::path::Path;
+use std::str::FromStr;
+use std::time::Duration;
+
+use sqlx::pool::PoolConnection;
+use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions};
+use sqlx::sqlite::{
+    SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
+};
+use sqlx::{Postgres, Sqlite, Transaction};
+
+use crate::domain::audit::{self, Audit};
+use crate::error::Result;
+use dialect::Dialect;
+pub use sql::{Arg, DbRow, sql};
+
+/// How long a request waits for a connection before it is answered 503.
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// A handle to the database; cheap to clone.
+#[derive(Clone)]
+pub enum Db {
+    Postgres(PgPool),
+    /// One connection writes, so that a transaction never meets `SQLITE_BUSY`; the others only read.
+    Sqlite {
+        writer: SqlitePool,
+        reader: SqlitePool,
+    },
+}
+
+impl Db {
+    /// Opens `postgres://...` or `sqlite:PATH`. A PostgreSQL that is away is not an error here: requests answer 503 until it is back.
+    pub fn open(url: &str) -> std::result::Result<Self, sqlx::Error> {
+        if let Some(path) = url.strip_prefix("sqlite:") {
+            Self::open_sqlite(Path::new(path.strip_prefix("//").unwrap_or(path)))
+        } else {
+            Self::open_postgres(url)
+        }
+    }
+
+    fn open_postgres(url: &str) -> std::result::Result<Self, sqlx::Error> {
+        let options = PgConnectOptions::from_str(url)?.application_name("hub-cloud");
+        let pool = PgPoolOptions::new()
+            .max_connections(20)
+            .acquire_timeout(ACQUIRE_TIMEOUT)
+            .idle_timeout(Duration::from_secs(300))
+            .connect_lazy_with(options);
+        Ok(Self::Postgres(pool))
+    }
+
+    fn open_sqlite(path: &Path) -> std::result::Result<Self, sqlx::Error> {
+        let options = SqliteConnectOptions::new()
+            .filename(path)
+            .create_if_missing(true)
+            .journal_mode(SqliteJournalMode::Wal)
+            // An answered upload survives a power cut.
+            .synchronous(SqliteSynchronous::Full)
+            .foreign_keys(true)
+            .busy_timeout(Duration::from_secs(5))
+            .pragma("cache_size", "-16384")
+            .pragma("temp_store", "MEMORY")
+            .pragma("journal_size_limit", "67108864");
+        let writer = SqlitePoolOptions::new()
+            .max_connections(1)
+            .acquire_timeout(ACQUIRE_TIMEOUT)
+            .connect_lazy_with(options.clone());
+        let reader = SqlitePoolOptions::new()
+            .max_connections(8)
+            .acquire_timeout(ACQUIRE_TIMEOUT)
+            .connect_lazy_with(options.pragma("query_only", "ON"));
+        Ok(Self::Sqlite { writer, reader })
+    }
+
+    pub fn dialect(&self) -> Dialect {
+        match self {
+            Self::Postgres(_) => Dialect::Postgres,
+            Self::Sqlite { .. } => Dialect::Sqlite,
+        }
+    }
+
+    /// A connection to read with.
+    pub async fn read(&self) -> Result<Conn> {
+        Ok(match self {
+            Self::Postgres(pool) => Conn::Postgres(pool.acquire().await?),
+            Self::Sqlite { reader, .. } => Conn::Sqlite(reader.acquire().await?),
+        })
+    }
+
+    /// A transaction to write in. Dropped without a commit, it leaves nothing behind.
+    pub async fn begin(&self) -> Result<Tx> {
+        Ok(Tx(match self {
+            Self::Postgres(pool) => Conn::PostgresTx(pool.begin().await?),
+            Self::Sqlite { writer, .. } => Conn::SqliteTx(writer.begin_with("BEGIN IMMEDIATE").await?),
+        }))
+    }
+
+    /// Whether the database answers now.
+    pub async fn ping(&self) -> Result<()> {
+        let mut conn = self.read().await?;
+        sql("SELECT CAST(1 AS BIGINT)").one::<(i64,)>(&mut conn).await?;
+        Ok(())
+    }
+
+    /// Gives all connections back. On SQLite this also folds the write-ahead log into the file.
+    pub async fn close(&self) {
+        match self {
+            Self::Postgres(pool) => pool.close().await,
+            Self::Sqlite { writer, reader } => {
+                reader.close().await;
+                writer.close().await;
+            }
+        }
+    }
+}
+
+/// A connection, in a transaction or not.
+pub enum Conn {
+    Postgres(PoolConnection<Postgres>),
+    PostgresTx(Transaction<'static, Postgres>),
+    Sqlite(PoolConnection<Sqlite>),
+    SqliteTx(Transaction<'static, Sqlite>),
+}
+
+enum Raw<'c> {
+    Postgres(&'c mut PgConnection),
+    Sqlite(&'c mut SqliteConnection),
+}
+
+impl Conn {
+    fn raw(&mut self) -> Raw<'_> {
+        match self {
+            Self::Postgres(conn) => Raw::Postgres(conn),
+            Self::PostgresTx(tx) => Raw::Postgres(tx),
+            Self::Sqlite(conn) => Raw::Sqlite(conn),
+            Self::SqliteTx(tx) => Raw::Sqlite(tx),
+        }
+    }
+
+    pub fn dialect(&self) -> Dialect {
+        match self {
+            Self::Postgres(_) | Self::PostgresTx(_) => Dialect::Postgres,
+            Self::Sqlite(_) | Self::SqliteTx(_) => Dialect::Sqlite,
+        }
+    }
+}
+
+/// A transaction. It commits with its audit entry, or says why it has none.
+pub struct Tx(Conn);
+
+impl Tx {
+    /// Commits the change together with the record of who made it.
+    pub async fn commit(mut self, audit: Audit) -> Result<()> {
+        audit::insert(&mut self, audit).await?;
+        self.finish().await
+    }
+
+    /// Commits a change that no audit entry belongs to; `reason` is there to be searched for.
+    pub async fn commit_unaudited(self, _reason: &'static str) -> Result<()> {
+        self.finish().await
+    }
+
+    async fn finish(self) -> Result<()> {
+        match self.0 {
+            Conn::PostgresTx(tx) => tx.commit().await?,
+            Conn::SqliteTx(tx) => tx.commit().await?,
+            // A Tx is only ever built around a transaction.
+            Conn::Postgres(_) | Conn::Sqlite(_) => {}
+        }
+        Ok(())
+    }
+}
+
+impl Deref for Tx {
+    type Target = Conn;
+    fn deref(&self) -> &Conn {
+        &self.0
+    }
+}
+
+impl DerefMut for Tx {
+    fn deref_mut(&mut self) -> &mut Conn {
+        &mut self.0
+    }
+}

@@ -1,0 +1,7 @@
+//! What the product is about, one folder a subject: rules and write operations in `mod.rs`, requests and handlers in `http.rs`, SQL in `store.rs`.
+//! A subject may call another's `mod.rs`, never its `store.rs`.
+
+pub mod accounts;
+pub mod audit;
+pub mod hubs;
+pub mod tenants;

@@ -1,0 +1,200 @@
+//! The one error of the service, and the one place where it becomes a response. What a client is told and what is logged are kept
+//! apart: the inner cause of a 5xx goes to the log, never into a body.
+
+use std::borrow::Cow;
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use hub_protocol::{FieldError, Problem};
+
+use crate::http::request_id;
+
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+type Cause = Box<dyn std::error::Error + Send + Sync>;
+
+/// A failed request. Boxed inside, so that a `Result` on the hot path stays one word wide.
+#[derive(Debug)]
+pub struct Error(Box<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    status: StatusCode,
+    code: &'static str,
+    message: Cow<'static, str>,
+    fields: Vec<FieldError>,
+    headers: Vec<(&'static str, String)>,
+    cause: Option<Cause>,
+}
+
+impl Error {
+    pub fn new(status: StatusCode, code: &'static str, message: impl Into<Cow<'static, str>>) -> Self {
+        Self(Box::new(Inner {
+            status,
+            code,
+            message: message.into(),
+            fields: Vec::new(),
+            headers: Vec::new(),
+            cause: None,
+        }))
+    }
+
+    /// 400, naming the field that is wrong.
+    pub fn field(field: impl Into<String>, message: impl Into<String>) -> Self {
+        let error = FieldError { field: field.into(), message: message.into() };
+        Self::fields(vec![error])
+    }
+
+    /// 400, naming all the fields that are wrong. The list must not be empty.
+    pub fn fields(errors: Vec<FieldError>) -> Self {
+        let message = match errors.first() {
+            Some(first) => format!("`{}` is not valid: {}", first.field, first.message),
+            None => "the request is not valid".to_owned(),
+        };
+        let mut error = Self::new(StatusCode::BAD_REQUEST, "INVALID_FIELD", message);
+        error.0.fields = errors;
+        error
+    }
+
+    pub fn bad_request(code: &'static str, message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, code, message)
+    }
+
+    pub fn unauthorized(code: &'static str, message: impl Into<Cow<'static, str>>) -> Self {
+        let mut error = Self::new(StatusCode::UNAUTHORIZED, code, message);
+        error.0.headers.push(("www-authenticate", "Bearer".to_owned()));
+        error
+    }
+
+    pub fn forbidden(code: &'static str, message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(StatusCode::FORBIDDEN, code, message)
+    }
+
+    /// 404: the same whether the thing does not exist or belongs to another tenant.
+    pub fn not_found(what: &str) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "NOT_FOUND", format!("there is no such {what}"))
+    }
+
+    pub fn conflict(code: &'static str, message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(StatusCode::CONFLICT, code, message)
+    }
+
+    pub fn too_many_requests(message: impl Into<Cow<'static, str>>, retry_after_secs: u64) -> Self {
+        Self::new(StatusCode::TOO_MANY_REQUESTS, "RATE_LIMITED", message).with_retry_after(retry_after_secs)
+    }
+
+    /// 503: trying again later helps.
+    pub fn unavailable(code: &'static str, message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, code, message).with_retry_after(1)
+    }
+
+    /// 500: our own fault. The cause is logged, the client is told the request id.
+    pub fn internal(cause: impl Into<Cause>) -> Self {
+        let mut error = Self::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "INTERNAL",
+            "something went wrong on our side; tell support the request id",
+        );
+        error.0.cause = Some(cause.into());
+        error
+    }
+
+    pub fn with_header(mut self, name: &'static str, value: impl ToString) -> Self {
+        self.0.headers.push((name, value.to_string()));
+        self
+    }
+
+    pub fn with_cause(mut self, cause: impl Into<Cause>) -> Self {
+        self.0.cause = Some(cause.into());
+        self
+    }
+
+    fn with_retry_after(self, secs: u64) -> Self {
+        self.with_header("retry-after", secs.max(1))
+    }
+
+    pub fn status(&self) -> StatusCode {
+        self.0.status
+    }
+
+    pub fn code(&self) -> &'static str {
+        self.0.code
+    }
+}
+
+impl std::fmt::Display for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0.message)?;
+        match &self.0.cause {
+            Some(cause) => write!(f, ": {cause}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<sqlx::Error> for Error {
+    fn from(error: sqlx::Error) -> Self {
+        if is_away(&error) {
+            let message = "the database is not available now; try again shortly";
+            return Self::unavailable("DATABASE_UNAVAILABLE", message).with_cause(error);
+        }
+        Self::internal(error)
+    }
+}
+
+/// Whether the same statement may succeed later: the database is away, full, restarting, or gave way to another transaction.
+fn is_away(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed => true,
+        sqlx::Error::WorkerCrashed => true,
+        // A connection cut in mid-answer.
+        sqlx::Error::Protocol(_) => true,
+        sqlx::Error::Database(error) => error.code().is_some_and(|code| {
+            // PostgreSQL: connection (08), rolled back (40), out of resources (53), shutting down or starting (57P), system (58).
+            // SQLite (primary code in the low byte): BUSY 5, LOCKED 6, IOERR 10, FULL 13, CANTOPEN 14.
+            match code.len() {
+                5 => ["08", "40", "53", "57P", "58"].iter().any(|class| code.starts_with(class)),
+                _ => code.parse::<u32>().is_ok_and(|code| matches!(code & 0xff, 5 | 6 | 10 | 13 | 14)),
+            }
+        }),
+        _ => false,
+    }
+}
+
+/// Whether a statement failed because the row is already there. SQLite names no constraint, so the caller knows which one it can be.
+pub fn is_unique_violation(error: &Error) -> bool {
+    let Some(cause) = &error.0.cause else { return false };
+    matches!(cause.downcast_ref::<sqlx::Error>(), Some(sqlx::Error::Database(error)) if error.is_unique_violation())
+}
+
+impl IntoResponse for Error {
+    fn into_response(self) -> Response {
+        let inner = *self.0;
+        if inner.status.is_server_error() {
+            let cause = inner.cause.map(|cause| cause.to_string());
+            match inner.status {
+                // An outage is one fact, not one line a request: whoever finds it logs it.
+                StatusCode::SERVICE_UNAVAILABLE => {
+                    tracing::debug!(code = inner.code, cause = cause.as_deref(), "request refused for now");
+                }
+                _ => tracing::error!(code = inner.code, cause = cause.as_deref(), "request failed"),
+            }
+        }
+        let problem = Problem {
+            message: inner.message.into_owned(),
+            code: inner.code.to_owned(),
+            request_id: request_id::current(),
+            errors: inner.fields,
+        };
+        let mut response = (inner.status, axum::Json(problem)).into_response();
+        for (name, value) in inner.headers {
+            if let Ok(value) = HeaderValue::from_str(&value) {
+                response.headers_mut().insert(name, value);
+            }
+        }
+        response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        response
+    }
+}

@@ -1,0 +1,133 @@
+//! Request bodies: how large they may be, how they may be compressed, and what they must be called. An upload is unpacked as it is read and
+//! given up at the first byte too many, so a zip bomb costs no more than the limit.
+
+use std::io::Read;
+
+use axum::body::{Body, to_bytes};
+use axum::extract::Request;
+use axum::http::{HeaderMap, StatusCode, header};
+use bytes::Bytes;
+
+use crate::error::{Error, Result};
+
+/// Ordinary JSON requests.
+pub const MAX_JSON_BYTES: usize = 1024 * 1024;
+/// Hub uploads as sent.
+pub const MAX_UPLOAD_BYTES: usize = 4 * 1024 * 1024;
+/// Hub uploads once unpacked.
+pub const MAX_UNPACKED_BYTES: usize = 32 * 1024 * 1024;
+/// Above this, unpacking runs beside the request threads, not on them.
+const INLINE_UNPACK_BYTES: usize = 64 * 1024;
+
+/// Reads a JSON body that is not compressed.
+pub async fn read_json(request: Request) -> Result<Bytes> {
+    require_json(request.headers())?;
+    if encoding(request.headers())? != Encoding::Identity {
+        return Err(Error::new(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "UNSUPPORTED_ENCODING",
+            "this endpoint takes no `Content-Encoding`; send the body as it is",
+        ));
+    }
+    read(request, MAX_JSON_BYTES).await
+}
+
+/// Reads an upload and unpacks it.
+pub async fn read_upload(request: Request) -> Result<Bytes> {
+    require_json(request.headers())?;
+    let encoding = encoding(request.headers())?;
+    let packed = read(request, MAX_UPLOAD_BYTES).await?;
+    if encoding == Encoding::Identity {
+        return Ok(packed);
+    }
+    if packed.len() <= INLINE_UNPACK_BYTES / 4 {
+        // Small as it is, it may unpack to much: what does not fit inline is unpacked aside.
+        if let Some(unpacked) = unpack(encoding, &packed, INLINE_UNPACK_BYTES)? {
+            return Ok(unpacked);
+        }
+    }
+    let unpacked = tokio::task::spawn_blocking(move || unpack(encoding, &packed, MAX_UNPACKED_BYTES)).await;
+    unpacked.map_err(Error::internal)??.ok_or_else(|| too_large(MAX_UNPACKED_BYTES, " unpacked"))
+}
+
+async fn read(request: Request, limit: usize) -> Result<Bytes> {
+    let declared = request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
+    if declared.is_some_and(|length: u64| length > limit as u64) {
+        return Err(too_large(limit, ""));
+    }
+    read_body(request.into_body(), limit).await
+}
+
+async fn read_body(body: Body, limit: usize) -> Result<Bytes> {
+    to_bytes(body, limit).await.map_err(|error| {
+        let mut cause: Option<&dyn std::error::Error> = Some(&error);
+        while let Some(inner) = cause {
+            if inner.is::<http_body_util::LengthLimitError>() {
+                return too_large(limit, "");
+            }
+            cause = inner.source();
+        }
+        Error::bad_request("INCOMPLETE_BODY", "the body ended before it was complete")
+    })
+}
+
+fn too_large(limit: usize, how: &str) -> Error {
+    let mebibytes = limit / (1024 * 1024);
+    Error::new(
+        StatusCode::PAYLOAD_TOO_LARGE,
+        "BODY_TOO_LARGE",
+        format!("the body may have at most {mebibytes} MiB{how}; send it in parts"),
+    )
+}
+
+fn require_json(headers: &HeaderMap) -> Result<()> {
+    let media = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let media = media.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    if media == "application/json" || (media.starts_with("application/") && media.ends_with("+json")) {
+        return Ok(());
+    }
+    Err(Error::new(
+        StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        "UNSUPPORTED_MEDIA_TYPE",
+        "send JSON, with the header `Content-Type: application/json`",
+    ))
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Encoding {
+    Identity,
+    Gzip,
+    Zstd,
+}
+
+fn encoding(headers: &HeaderMap) -> Result<Encoding> {
+    let Some(value) = headers.get(header::CONTENT_ENCODING) else { return Ok(Encoding::Identity) };
+    match value.to_str().unwrap_or_default().trim().to_ascii_lowercase().as_str() {
+        "" | "identity" => Ok(Encoding::Identity),
+        "gzip" | "x-gzip" => Ok(Encoding::Gzip),
+        "zstd" => Ok(Encoding::Zstd),
+        _ => Err(Error::new(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "UNSUPPORTED_ENCODING",
+            "`Content-Encoding` may be `gzip` or `zstd`",
+        )),
+    }
+}
+
+/// The unpacked bytes, or nothing when there are more than `limit`.
+fn unpack(encoding: Encoding, packed: &[u8], limit: usize) -> Result<Option<Bytes>> {
+    let malformed = |_| Error::bad_request("MALFORMED_ENCODING", "the body is not what its `Content-Encoding` says");
+    let mut unpacked = Vec::with_capacity((packed.len() * 4).min(limit));
+    let mut read_limited = |reader: &mut dyn Read| reader.take(limit as u64 + 1).read_to_end(&mut unpacked);
+    match encoding {
+        Encoding::Identity => return Ok(Some(Bytes::copy_from_slice(packed))),
+        Encoding::Gzip => read_limited(&mut flate2::read::MultiGzDecoder::new(packed)).map_err(malformed)?,
+        Encoding::Zstd => {
+            let mut decoder = zstd::stream::read::Decoder::with_buffer(packed).map_err(malformed)?;
+            // A frame may ask for a window of its own; none larger than a whole upload is given.
+            decoder.window_log_max(25).map_err(malformed)?;
+            read_limited(&mut decoder).map_err(malformed)?
+        }
+    };
+    Ok((unpacked.len() <= limit).then(|| Bytes::from(unpacked)))
+}

@@ -1,0 +1,121 @@
+//! Numbers for Prometheus at `/metrics`. Labels are few and bounded: routes by their template, never by the path that was asked for.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::header;
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::{Registry, Unit};
+
+use crate::app::App;
+use crate::authz::Public;
+use crate::error::{Error, Result};
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Route {
+    method: &'static str,
+    route: String,
+    status: u16,
+}
+
+#[derive(Clone)]
+pub struct Metrics {
+    registry: Arc<Registry>,
+    requests: Family<Route, Counter>,
+    request_duration: Histogram,
+    /// Uploads that wait for the writer.
+    pub ingest_queued: Gauge,
+    pub ingest_commits: Counter,
+    pub ingest_uploads: Counter,
+    pub ingest_records: Counter,
+    pub ingest_commit_duration: Histogram,
+    pub stream_subscribers: Gauge,
+    /// Streams cut off because their reader was too slow.
+    pub stream_slow_readers: Counter,
+}
+
+impl Metrics {
+    pub fn new() -> Self {
+        let mut registry = Registry::with_prefix("hub_cloud");
+        let metrics = Self {
+            registry: Arc::default(),
+            requests: Family::default(),
+            request_duration: seconds_histogram(),
+            ingest_queued: Gauge::default(),
+            ingest_commits: Counter::default(),
+            ingest_uploads: Counter::default(),
+            ingest_records: Counter::default(),
+            ingest_commit_duration: seconds_histogram(),
+            stream_subscribers: Gauge::default(),
+            stream_slow_readers: Counter::default(),
+        };
+        registry.register("http_requests", "Requests answered", metrics.requests.clone());
+        registry.register_with_unit(
+            "http_request_duration",
+            "Time from request to the head of its answer",
+            Unit::Seconds,
+            metrics.request_duration.clone(),
+        );
+        registry.register("ingest_queued", "Uploads waiting for the writer", metrics.ingest_queued.clone());
+        registry.register("ingest_commits", "Transactions of the writer", metrics.ingest_commits.clone());
+        registry.register("ingest_uploads", "Uploads answered by the writer", metrics.ingest_uploads.clone());
+        registry.register("ingest_records", "Records stored by the writer", metrics.ingest_records.clone());
+        registry.register_with_unit(
+            "ingest_commit_duration",
+            "Time a transaction of the writer takes",
+            Unit::Seconds,
+            metrics.ingest_commit_duration.clone(),
+        );
+        registry.register("stream_subscribers", "Open event streams", metrics.stream_subscribers.clone());
+        registry.register(
+            "stream_slow_readers",
+            "Streams cut off because their reader was too slow",
+            metrics.stream_slow_readers.clone(),
+        );
+        Self { registry: Arc::new(registry), ..metrics }
+    }
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// 0.5 ms to 16 s.
+fn seconds_histogram() -> Histogram {
+    Histogram::new(exponential_buckets(0.0005, 2.0, 16))
+}
+
+/// Counts a request under its route.
+pub async fn layer(State(app): State<App>, request: Request, next: Next) -> Response {
+    let method = match request.method().as_str() {
+        "GET" => "GET",
+        "POST" => "POST",
+        "PUT" => "PUT",
+        "PATCH" => "PATCH",
+        "DELETE" => "DELETE",
+        _ => "OTHER",
+    };
+    let route = request.extensions().get::<MatchedPath>().map_or("none", MatchedPath::as_str).to_owned();
+    let started_at = Instant::now();
+    let response = next.run(request).await;
+    app.metrics.request_duration.observe(started_at.elapsed().as_secs_f64());
+    app.metrics.requests.get_or_create(&Route { method, route, status: response.status().as_u16() }).inc();
+    response
+}
+
+/// OpenMetrics text, which Prometheus scrapes.
+pub async fn metrics(_: Public, State(app): State<App>) -> Result<Response> {
+    let mut text = String::new();
+    prometheus_client::encoding::text::encode(&mut text, &app.metrics.registry).map_err(Error::internal)?;
+    let content_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    Ok(([(header::CONTENT_TYPE, content_type)], text).into_response())
+}

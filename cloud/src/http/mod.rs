@@ -1,0 +1,12 @@
+//! HTTP: what every endpoint shares. The routes themselves are on one page, in `router`.
+
+pub mod answer;
+pub mod body;
+pub mod extract;
+pub mod health;
+pub mod metrics;
+pub mod openapi;
+pub mod page;
+pub mod request_id;
+pub mod router;
+pub mod serve;

@@ -1,0 +1,86 @@
+//! Every URL of the service, on one page.
+
+use aide::axum::ApiRouter;
+use aide::axum::routing::get_with;
+use aide::openapi::OpenApi;
+use aide::transform::TransformOperation;
+use axum::Router;
+use axum::extract::Request;
+use axum::http::{HeaderValue, StatusCode};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use tower_http::catch_panic::CatchPanicLayer;
+
+use super::{health, metrics, openapi, request_id};
+use crate::app::App;
+use crate::domain::accounts;
+use crate::error::Error;
+
+fn routes() -> ApiRouter<App> {
+    ApiRouter::new()
+        // --- the service itself
+        .api_route("/healthz", get_with(health::healthz, doc("service", "Whether the process lives")))
+        .api_route("/readyz", get_with(health::readyz, doc("service", "Whether the service can serve now")))
+        .route("/metrics", axum::routing::get(metrics::metrics))
+        // --- people
+        .api_route(
+            "/.well-known/jwks.json",
+            get_with(accounts::http::jwks, doc("auth", "Keys that user tokens are checked with")),
+        )
+}
+
+/// Names an operation in the API description.
+fn doc(tag: &'static str, summary: &'static str) -> impl FnOnce(TransformOperation<'_>) -> TransformOperation<'_> {
+    move |operation| operation.tag(tag).summary(summary)
+}
+
+/// The API's description alone.
+pub fn describe() -> OpenApi {
+    let mut api = openapi::base();
+    let _ = routes().finish_api(&mut api);
+    openapi::complete(&mut api);
+    api
+}
+
+/// The whole service.
+pub fn router(app: App) -> Router {
+    let mut api = openapi::base();
+    let router = routes().finish_api(&mut api);
+    openapi::complete(&mut api);
+    // A document made of strings and maps; it serialises.
+    let document = Bytes::from(serde_json::to_vec(&api).unwrap_or_default());
+    router
+        .route("/openapi.json", axum::routing::get(move || async move { openapi::document(document) }))
+        .route("/docs", axum::routing::get(|| async { openapi::page() }))
+        .fallback(unknown_path)
+        .method_not_allowed_fallback(wrong_method)
+        .layer(from_fn_with_state(app.clone(), metrics::layer))
+        .layer(CatchPanicLayer::custom(panicked))
+        .layer(from_fn(security_headers))
+        .layer(from_fn(request_id::layer))
+        .with_state(app)
+}
+
+async fn unknown_path() -> Error {
+    Error::new(StatusCode::NOT_FOUND, "UNKNOWN_PATH", "there is nothing at this path; see /docs")
+}
+
+async fn wrong_method() -> Error {
+    Error::new(StatusCode::METHOD_NOT_ALLOWED, "METHOD_NOT_ALLOWED", "this path does not take this method; see /docs")
+}
+
+/// The last line of defence: the request fails, the service goes on.
+fn panicked(panic: Box<dyn std::any::Any + Send>) -> Response {
+    let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+    Error::internal(format!("a handler panicked: {}", text.unwrap_or("no message"))).into_response()
+}
+
+async fn security_headers(request: Request, next: Next) -> Response {
+    let mut response = next.run(request).await;
+    let headers = response.headers_mut();
+    headers.insert("x-content-type-options", HeaderValue::from_static("nosniff"));
+    headers.insert("x-frame-options", HeaderValue::from_static("DENY"));
+    headers.insert("referrer-policy", HeaderValue::from_static("no-referrer"));
+    response
+}

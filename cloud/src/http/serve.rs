@@ -1,0 +1,80 @@
+//! Listening, with or without TLS, and ending gracefully: what was accepted is answered, streams are closed, then the process ends.
+
+use std::net::{SocketAddr, TcpListener};
+use std::time::Duration;
+
+use axum::Router;
+use axum_server::Handle;
+use axum_server::tls_rustls::RustlsConfig;
+
+use crate::app::{App, StartError};
+
+/// A client gets this long to send a request's head.
+const HEADER_TIMEOUT: Duration = Duration::from_secs(20);
+/// What is under way when the service is told to end gets this long.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// A socket that listens; requests queue up in it until [`Server::run`].
+pub struct Server {
+    listener: TcpListener,
+    address: SocketAddr,
+    tls: Option<RustlsConfig>,
+}
+
+impl Server {
+    pub async fn bind(app: &App) -> Result<Self, StartError> {
+        let tls = match &app.config.tls {
+            Some(files) => Some(
+                RustlsConfig::from_pem_file(&files.cert, &files.key)
+                    .await
+                    .map_err(|error| StartError::Tls(format!("{}: {error}", files.cert.display())))?,
+            ),
+            None => None,
+        };
+        let listen = app.config.listen;
+        let failed = |error: std::io::Error| StartError::Listen(format!("cannot listen on {listen}: {error}"));
+        let listener = TcpListener::bind(listen).map_err(failed)?;
+        listener.set_nonblocking(true).map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        Ok(Self { listener, address, tls })
+    }
+
+    /// `http://ADDRESS` or `https://ADDRESS`.
+    pub fn url(&self) -> String {
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        format!("{scheme}://{}", self.address)
+    }
+
+    /// Serves until the app's shutdown, then finishes what was accepted.
+    pub async fn run(self, app: &App, router: Router) -> std::io::Result<()> {
+        let handle = Handle::new();
+        let stopping = {
+            let (handle, shutdown) = (handle.clone(), app.shutdown.clone());
+            tokio::spawn(async move {
+                shutdown.cancelled().await;
+                handle.graceful_shutdown(Some(DRAIN_TIMEOUT));
+            })
+        };
+        let service = router.into_make_service_with_connect_info::<SocketAddr>();
+        let served = match self.tls {
+            Some(tls) => {
+                let mut server = axum_server::from_tcp_rustls(self.listener, tls)?.handle(handle);
+                limit(server.http_builder());
+                server.serve(service).await
+            }
+            None => {
+                let mut server = axum_server::from_tcp(self.listener)?.handle(handle);
+                limit(server.http_builder());
+                server.serve(service).await
+            }
+        };
+        stopping.abort();
+        served
+    }
+}
+
+fn limit(builder: &mut hyper_util::server::conn::auto::Builder<hyper_util::rt::TokioExecutor>) {
+    let timer = hyper_util::rt::TokioTimer::new();
+    builder.http1().timer(timer.clone()).header_read_timeout(HEADER_TIMEOUT).max_buf_size(64 * 1024);
+    builder.http2().timer(timer).max_concurrent_streams(250).keep_alive_interval(Duration::from_secs(30));
+}
