@@ -42,6 +42,12 @@ class Stage:
         settings = {"service-url": f"http://10.0.2.2:{self.cloud.port}", "claim-code": self.cloud.claim_code()}
         self.vm.sh("cat >/etc/hub-agent/config.toml", stdin="".join(f"{k} = {json.dumps(v)}\n" for k, v in settings.items()))
 
+    def ready(self):
+        """Every scenario but the first finds the agent installed, claimed and running."""
+        if self.vm.run(f"systemctl cat {UNIT}")[0] != 0:
+            self.install()
+        self.start()
+
     def start(self):
         self.vm.sh(f"systemctl start {UNIT}", timeout_s=100)
 
@@ -51,7 +57,7 @@ class Stage:
 
     def evidence(self):
         """What helps to understand a failure."""
-        journal = self.vm.run("journalctl --no-pager -o short-monotonic -n 60 -u hub-agent -u bluetooth -u radio")[1]
+        journal = self.vm.run("journalctl --no-pager -o short-monotonic -n 60 -u hub-agent -u bluetooth -u 'radio-*'")[1]
         return journal + ("" if self.cloud is None else "hub-cloud:\n" + self.cloud.log()[-3000:])
 
     def heard(self, address, after=0, timeout_s=60):
@@ -119,12 +125,15 @@ def unit_lives_as_shipped(stage):
 
 def bytes_come_back(stage):
     """What was on the air is what the API gives back, byte for byte."""
+    stage.ready()
     adverts = [
         manufacturer("C0:00:00:00:0B:01", AWKWARD, rssi=-57),
         manufacturer("C0:00:00:00:0B:02", b"\x01", rssi=-99),
         manufacturer("00:1B:DC:00:0B:03", bytes(range(24)), rssi=-1, address_type="public"),
         {"address": "C0:00:00:00:0B:04", "rssi": -70, "every_ms": 200, "data": "020106" + "0816d2fc" + "400001ff7f"},
-        {"address": "C0:00:00:00:0B:05", "rssi": -70, "every_ms": 200, "data": "020106" + "0509" + "c3bc2d31".ljust(8, "0")},
+        # Without flags: bluetoothd shows such a beacon only to clients that set a discovery filter.
+        {"address": "C0:00:00:00:0B:06", "rssi": -70, "every_ms": 200, "data": "06fffe04beac01"},
+        {"address": "C0:00:00:00:0B:05", "rssi": -70, "every_ms": 200, "data": "020106" + "0509" + "c3bc2d31"},
     ]
     with Radio(stage.vm, adverts):
         for advert, data in zip(adverts, (AWKWARD, b"\x01", bytes(range(24)))):
@@ -134,28 +143,33 @@ def bytes_come_back(stage):
             expect(event["addressType"].lower() == advert.get("address_type", "random"), f"wrong address type: {event}")
         event = stage.heard("C0:00:00:00:0B:04")[0]
         expect(base64.b64decode(event["serviceData"]["fcd2"]).hex() == "400001ff7f", f"service data differs: {event}")
+        event = stage.heard("C0:00:00:00:0B:06")[0]
+        expect(base64.b64decode(event["manufacturerData"]["04fe"]).hex() == "beac01", f"a beacon without flags differs: {event}")
         event = stage.heard("C0:00:00:00:0B:05")[0]
         expect(event["name"] == "\u00fc-1", f"the name differs: {event}")
 
 
 def btvirt_pair(stage):
     """Two controllers of BlueZ's own emulator: what `btmgmt add-adv` sends on one, the other hears. It gives no RSSI."""
+    stage.ready()
     vm = stage.vm
     vm.sh("systemd-run --quiet --collect --unit=btvirt btvirt -l2")
     try:
-        until("two controllers", lambda: len(vm.run("bluetoothctl list")[1].splitlines()) == 2, 30)
+        until("two controllers", lambda: len(vm.run("timeout 5 bluetoothctl list")[1].splitlines()) == 2, 30)
         index = vm.sh("ls /sys/class/bluetooth | sort -V | tail -1 | tr -dc 0-9")
+        vm.sh(f"sleep 1 | btmgmt --index {index} power on")
         # btmgmt ends with its standard input, and with it the advertisement.
         vm.sh(f"systemd-run --quiet --collect --unit=advertiser sh -c 'sleep 600 | btmgmt --index {index} add-adv -c -d 0bff04ff{AWKWARD[:8].hex()} 1'")
         until("the service to have the advertised bytes", lambda: any(
             e.get("manufacturerData", {}).get("ff04") == base64.b64encode(AWKWARD[:8]).decode() for e in stage.cloud.events()), 90, 1)
     finally:
         vm.run("systemctl kill -s KILL advertiser; systemctl kill -s KILL btvirt")
-        until("the controllers to be gone", lambda: not vm.run("bluetoothctl list")[1].strip(), 30)
+        until("the controllers to be gone", lambda: not vm.run("timeout 5 bluetoothctl list")[1].strip(), 30)
 
 
 def bluetoothd_restarts(stage):
     """The daemon goes away under the agent, once by order and once killed; the agent hears again without help."""
+    stage.ready()
     address = "C0:00:00:00:0E:01"
     with Radio(stage.vm, [counting(address)]):
         stage.heard(address)
@@ -168,16 +182,21 @@ def bluetoothd_restarts(stage):
 
 
 def adapter_replugged(stage):
-    """The controller is pulled out and put back, the second time with another one first, so that its number changes."""
+    """The controller is pulled out and put back; the second time another one has taken its number meanwhile."""
+    stage.ready()
     address = "C0:00:00:00:0F:01"
     pid = stage.show("MainPID")["MainPID"]
+    other = Radio(stage.vm, [], address="C4:11:22:33:44:66")
     with Radio(stage.vm, [counting(address)]) as radio:
         stage.heard(address)
-        for _ in range(2):
+        for renumbered in (False, True):
             radio.unplug()
             before = len(stage.cloud.events(address))
+            if renumbered:
+                other.plug()
             radio.plug()
             stage.heard(address, after=before + 2, timeout_s=120)
+        other.unplug()
     expect(stage.show("MainPID")["MainPID"] == pid, "the agent was restarted meanwhile")
 
 

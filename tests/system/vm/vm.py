@@ -119,21 +119,22 @@ class Radio:
 
     def __init__(self, vm, adverts, address="C4:11:22:33:44:55"):
         self.vm, self.adverts, self.address = vm, adverts, address
+        self.unit = "radio-" + address[-2:]
 
     def plug(self):
-        self.vm.sh("rm -f /run/radio.json; systemctl reset-failed radio 2>/dev/null; systemd-run --quiet --collect --unit=radio python3 -B "
-                   f"/mnt/share/guest-tools/radio.py '{json.dumps(self.adverts)}' /run/radio.json --address {self.address}")
+        self.vm.sh(f"rm -f /run/{self.unit}.json; systemd-run --quiet --collect --unit={self.unit} python3 -B "
+                   f"/mnt/share/guest-tools/radio.py '{json.dumps(self.adverts)}' /run/{self.unit}.json --address {self.address}")
         until("bluetoothd to show the controller", self.present, 30)
 
     def unplug(self):
-        self.vm.run("systemctl kill -s KILL radio")
+        self.vm.run(f"systemctl kill -s KILL {self.unit}")
         until("bluetoothd to let go of the controller", lambda: not self.present(), 30)
 
     def present(self):
-        return self.address in self.vm.run("bluetoothctl list")[1]
+        return self.address in self.vm.run("timeout 5 bluetoothctl list")[1]
 
     def status(self):
-        return json.loads(self.vm.sh("cat /run/radio.json"))
+        return json.loads(self.vm.sh(f"cat /run/{self.unit}.json"))
 
     def until_scanning(self, timeout_s=30):
         until("the kernel to scan", lambda: self.status()["scanning"], timeout_s)
