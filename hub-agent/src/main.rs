@@ -1,1 +1,58 @@
-fn main() {}
+//! The agent's entry point: arguments, configuration, logs, start. Nothing else.
+
+mod backoff;
+mod ble;
+mod clock;
+mod cloud;
+mod commands;
+mod config;
+mod error;
+mod identity;
+mod logs;
+mod pulse;
+mod run;
+mod spool;
+mod systemd;
+mod uplink;
+
+use std::process::ExitCode;
+
+use config::{Cmd, Refusal};
+use error::Failure;
+
+fn main() -> ExitCode {
+    let cli = match config::load(std::env::args_os()) {
+        Ok(cli) => cli,
+        Err(Refusal::Usage(error)) => error.exit(),
+        Err(Refusal::Config(failure)) => return fail(&failure),
+    };
+    cloud::install_crypto();
+    // One thread, beside the spool's: the agent waits far more than it works, and each further one costs memory.
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return fail(&Failure::Failed(format!("cannot start: {error}"))),
+    };
+    match runtime.block_on(start(cli.command)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => fail(&failure),
+    }
+}
+
+async fn start(command: Cmd) -> Result<(), Failure> {
+    match command {
+        Cmd::Run(args) => {
+            logs::init(&args.common)?;
+            run::run(*args).await
+        }
+        Cmd::Version => {
+            println!("hub-agent {}", env!("CARGO_PKG_VERSION"));
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
+
+fn fail(failure: &Failure) -> ExitCode {
+    eprintln!("hub-agent: {failure}");
+    failure.exit_code()
+}

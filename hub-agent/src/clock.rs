@@ -1,0 +1,124 @@
+//! What time it is on a machine whose clock may be wrong: many hubs have no battery behind theirs and start in 1970.
+//! Time is the kernel's time since boot, which never jumps, plus an offset: the machine's own, or the service's when the two disagree.
+//! Never sets the machine's clock.
+
+use std::sync::Mutex;
+use std::sync::PoisonError;
+
+use hub_protocol::Timestamp;
+use rustix::time::{ClockId, clock_gettime};
+use uuid::Uuid;
+
+/// 2026-01-01: no agent of this version ran before, so an earlier clock has not been set.
+const EARLIEST: Timestamp = Timestamp::from_micros(1_767_225_600_000_000);
+
+/// The service's clock is read from a header of whole seconds, after a journey: a smaller disagreement says nothing.
+const TOLERANCE_MICROS: i64 = 5_000_000;
+
+/// The agent's one source of time.
+#[derive(Debug)]
+pub struct Clock {
+    boot: Uuid,
+    /// What the service's clock read at this machine's boot, once an answer told.
+    service_offset_micros: Mutex<Option<i64>>,
+}
+
+/// What has to be added to the time since boot to get the time of day, and whether that can be believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Offset {
+    pub micros: i64,
+    pub known: bool,
+}
+
+impl Clock {
+    pub fn new() -> Self {
+        Self { boot: boot_id(), service_offset_micros: Mutex::new(None) }
+    }
+
+    /// The kernel's id of this boot.
+    pub fn boot(&self) -> Uuid {
+        self.boot
+    }
+
+    pub fn now(&self) -> Timestamp {
+        Timestamp::from_micros(since_boot_micros().saturating_add(self.offset().micros))
+    }
+
+    pub fn offset(&self) -> Offset {
+        let service = *self.service_offset_micros.lock().unwrap_or_else(PoisonError::into_inner);
+        choose(machine_offset_micros(), since_boot_micros(), service)
+    }
+
+    /// Takes note of the time in an answer of the service.
+    pub fn service_said(&self, time: Timestamp) {
+        // Half a second: what the header cuts off on average.
+        let offset = time.plus_micros(500_000).as_micros().saturating_sub(since_boot_micros());
+        let before = self.offset();
+        *self.service_offset_micros.lock().unwrap_or_else(PoisonError::into_inner) = Some(offset);
+        let after = self.offset();
+        if !before.known || (after.micros - before.micros).abs() > TOLERANCE_MICROS {
+            tracing::info!(
+                by_secs = (after.micros - before.micros) / 1_000_000,
+                "this machine's clock differs from the service's; times are corrected by this much"
+            );
+        }
+    }
+}
+
+/// The machine's own clock wins while it agrees with the service's, for it is finer.
+fn choose(machine_micros: i64, since_boot_micros: i64, service_micros: Option<i64>) -> Offset {
+    match service_micros {
+        Some(service) if (service - machine_micros).abs() > TOLERANCE_MICROS => Offset { micros: service, known: true },
+        Some(_) => Offset { micros: machine_micros, known: true },
+        None => {
+            let now = Timestamp::from_micros(machine_micros.saturating_add(since_boot_micros));
+            Offset { micros: machine_micros, known: is_plausible(now) }
+        }
+    }
+}
+
+/// Whether the clock had been set when it showed this time.
+pub fn is_plausible(time: Timestamp) -> bool {
+    time >= EARLIEST
+}
+
+/// Time since boot, counted through suspend.
+pub fn since_boot_micros() -> i64 {
+    let time = clock_gettime(ClockId::Boottime);
+    time.tv_sec.saturating_mul(1_000_000).saturating_add(time.tv_nsec / 1_000)
+}
+
+/// What the machine's own clock, as it is now, read at boot.
+pub fn machine_offset_micros() -> i64 {
+    let time = clock_gettime(ClockId::Realtime);
+    time.tv_sec.saturating_mul(1_000_000).saturating_add(time.tv_nsec / 1_000).saturating_sub(since_boot_micros())
+}
+
+fn boot_id() -> Uuid {
+    // Without /proc each start counts as a boot of its own, which is the safe side: no time of another start is trusted.
+    std::fs::read_to_string("/proc/sys/kernel/random/boot_id")
+        .ok()
+        .and_then(|text| text.trim().parse().ok())
+        .unwrap_or_else(Uuid::new_v4)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOUR: i64 = 3_600_000_000;
+
+    #[test]
+    fn a_clock_of_1970_is_not_believed_until_the_service_told_the_time() {
+        assert_eq!(choose(0, HOUR, None), Offset { micros: 0, known: false });
+        let service = EARLIEST.as_micros() + 10 * HOUR;
+        assert_eq!(choose(0, HOUR, Some(service)), Offset { micros: service, known: true });
+    }
+
+    #[test]
+    fn small_disagreement_keeps_the_finer_clock() {
+        let machine = EARLIEST.as_micros() + HOUR;
+        assert_eq!(choose(machine, 0, Some(machine + 2_000_000)).micros, machine);
+        assert_eq!(choose(machine, 0, Some(machine + 60_000_000)).micros, machine + 60_000_000);
+    }
+}

@@ -1,0 +1,1 @@
+//! What the commands beside `run` do.

@@ -1,0 +1,496 @@
+//! Every setting of the agent, once: as a flag, an environment variable `HUB_AGENT_<FLAG>`, and a key of the configuration
+//! file with the flag's name. The file is the weakest of the three, flags the strongest. Reads nothing but that file.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::time::Duration;
+
+use clap::parser::ValueSource;
+use clap::{Arg, ArgAction, Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use secrecy::SecretString;
+use toml::de::{DeTable, DeValue};
+
+use crate::ble::{RadioConfig, Replay, ScanMode, Source};
+use crate::error::Failure;
+
+pub const DEFAULT_CONFIG_FILE: &str = "/etc/hub-agent/config.toml";
+
+/// Hears Bluetooth Low Energy advertisements around this hub, keeps them on disk, and uploads them.
+#[derive(Parser, Debug)]
+#[command(name = "hub-agent", version, max_term_width = 110, after_help = EXAMPLES)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Cmd,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  What the adapters hear now:             hub-agent scan
+  What is wrong with this machine:        hub-agent check --service-url https://hubs.example.com
+  Run, with a claim code at first start:  hub-agent run --service-url https://hubs.example.com --claim-code ABCD-EFGH-JKMN-PQRS
+  Claim beside a running agent:           hub-agent claim --code ABCD-EFGH-JKMN-PQRS
+  What the running agent is doing:        hub-agent status
+
+Every option is also a key of /etc/hub-agent/config.toml (such as service-url = \"https://hubs.example.com\") and an
+environment variable (HUB_AGENT_SERVICE_URL). Options win over the environment, the environment over the file.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 configuration refused, 75 try again later.";
+
+#[derive(Subcommand, Debug)]
+pub enum Cmd {
+    /// Scan, spool and upload until stopped: what systemd starts.
+    #[command(after_help = RUN_EXAMPLES)]
+    Run(Box<RunArgs>),
+    /// Bind this hub to its owner with a claim code, in the running agent if there is one.
+    Claim(ClaimArgs),
+    /// Tell what the running agent is doing. Fails when none runs.
+    Status(StatusArgs),
+    /// Show what the adapters hear, live.
+    Scan(ScanArgs),
+    /// Diagnose this machine and the way to the service, and say how to mend each finding.
+    Check(CheckArgs),
+    /// Print the version.
+    Version,
+}
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  hub-agent run --service-url https://hubs.example.com
+  hub-agent run --service-url http://127.0.0.1:8080 --state-dir ./hub --claim-code-file ./code
+  hub-agent run --service-url http://127.0.0.1:8080 --state-dir ./hub --replay trace.jsonl.zst --replay-loop
+
+A power cut costs at most what was heard within --spool-commit before it.";
+
+#[derive(Args, Debug)]
+pub struct RunArgs {
+    #[command(flatten)]
+    pub common: CommonArgs,
+    #[command(flatten)]
+    pub service: ServiceArgs,
+    #[command(flatten)]
+    pub claim: ClaimCodeArgs,
+    #[command(flatten)]
+    pub radio: RadioArgs,
+    #[command(flatten)]
+    pub reports: ReportArgs,
+    #[command(flatten)]
+    pub spool: SpoolArgs,
+}
+
+#[derive(Args, Debug)]
+pub struct ClaimArgs {
+    #[command(flatten)]
+    pub common: CommonArgs,
+    #[command(flatten)]
+    pub service: ServiceArgs,
+    /// The claim code. Other users of this machine can see it in the list of processes: --code-file keeps it from them.
+    #[arg(long, value_name = "CODE", required_unless_present = "code_file")]
+    pub code: Option<SecretString>,
+    /// Read the claim code from a file, or from standard input with `-`.
+    #[arg(long, value_name = "FILE", conflicts_with = "code")]
+    pub code_file: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub struct StatusArgs {
+    #[command(flatten)]
+    pub common: CommonArgs,
+    /// For machines.
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args, Debug)]
+pub struct ScanArgs {
+    #[command(flatten)]
+    pub common: CommonArgs,
+    #[command(flatten)]
+    pub radio: RadioArgs,
+    /// One JSON object a line for each advertisement, instead of the table.
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args, Debug)]
+pub struct CheckArgs {
+    #[command(flatten)]
+    pub common: CommonArgs,
+    #[command(flatten)]
+    pub service: ServiceArgs,
+    /// For machines.
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args, Debug)]
+pub struct CommonArgs {
+    /// Configuration file [default: /etc/hub-agent/config.toml, where it exists]
+    #[arg(long, env = "HUB_AGENT_CONFIG", value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Where credentials and the spool are kept. One agent at a time may use it.
+    #[arg(long, env = "HUB_AGENT_STATE_DIR", value_name = "DIR", default_value = "/var/lib/hub-agent")]
+    pub state_dir: PathBuf,
+    /// What to log: error, warn, info, debug, or a filter such as `info,hub_agent::ble=debug`.
+    #[arg(long, env = "HUB_AGENT_LOG", value_name = "FILTER", default_value = "info")]
+    pub log: String,
+    /// How to write logs: text, json, or auto (text on a terminal and under systemd, else JSON).
+    #[arg(long, env = "HUB_AGENT_LOG_FORMAT", value_name = "FORMAT", default_value = "auto")]
+    pub log_format: LogFormat,
+}
+
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogFormat {
+    Auto,
+    Text,
+    Json,
+}
+
+#[derive(Args, Debug)]
+pub struct ServiceArgs {
+    /// The service this hub belongs to, such as https://hubs.example.com
+    #[arg(long, env = "HUB_AGENT_SERVICE_URL", value_name = "URL")]
+    pub service_url: Option<String>,
+    /// Certificates (PEM) of authorities to trust for the service, beside the system's.
+    #[arg(long, env = "HUB_AGENT_CA_FILE", value_name = "FILE")]
+    pub ca_file: Option<PathBuf>,
+    /// This hub's hardware identity, 1 to 200 characters [default: derived from /etc/machine-id]
+    #[arg(long, env = "HUB_AGENT_DEVICE_INSTANCE_ID", value_name = "ID", value_parser = identity_text)]
+    pub device_instance_id: Option<String>,
+    /// A label for people, given to the service when the hub is claimed.
+    #[arg(long, env = "HUB_AGENT_HUB_IDENTIFIER", value_name = "LABEL", value_parser = identity_text)]
+    pub hub_identifier: Option<String>,
+    /// Give up connecting after this long.
+    #[arg(long, env = "HUB_AGENT_CONNECT_TIMEOUT", value_name = "TIME", default_value = "10s")]
+    pub connect_timeout: Span,
+    /// Give up on an answer that has not come after this long.
+    #[arg(long, env = "HUB_AGENT_REQUEST_TIMEOUT", value_name = "TIME", default_value = "30s")]
+    pub request_timeout: Span,
+}
+
+#[derive(Args, Debug)]
+pub struct ClaimCodeArgs {
+    /// Claim code to use while this hub has no credentials. Other users of this machine can see it in the list of
+    /// processes: the environment variable and --claim-code-file keep it from them.
+    #[arg(long, env = "HUB_AGENT_CLAIM_CODE", value_name = "CODE", hide_env_values = true)]
+    pub claim_code: Option<SecretString>,
+    /// Read the claim code from a file. It is read again whenever one is needed, so the file may come later.
+    #[arg(long, env = "HUB_AGENT_CLAIM_CODE_FILE", value_name = "FILE")]
+    pub claim_code_file: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub struct RadioArgs {
+    /// Adapters to use, by address, with commas between [default: all]
+    #[arg(long, env = "HUB_AGENT_ADAPTERS", value_name = "ADDRESSES", value_delimiter = ',')]
+    pub adapters: Vec<String>,
+    /// passive costs the advertisers no battery, active also hears scan responses, auto is passive where BlueZ can.
+    #[arg(long, env = "HUB_AGENT_SCAN_MODE", value_name = "MODE", default_value = "auto", value_parser = scan_mode)]
+    pub scan_mode: ScanMode,
+    /// An adapter that hears nothing for this long is looked into.
+    #[arg(long, env = "HUB_AGENT_SILENCE", value_name = "TIME", default_value = "60s")]
+    pub silence: Span,
+    /// Play a recorded trace (JSON Lines, or those compressed with zstd) instead of listening.
+    #[arg(long, env = "HUB_AGENT_REPLAY", value_name = "FILE")]
+    pub replay: Option<PathBuf>,
+    /// Pace of the trace: 1 as recorded, 2 twice as fast, 0 as fast as possible.
+    #[arg(long, env = "HUB_AGENT_REPLAY_SPEED", value_name = "FACTOR", default_value = "1", value_parser = replay_speed)]
+    pub replay_speed: f64,
+    /// Begin the trace again when it ends.
+    #[arg(long, env = "HUB_AGENT_REPLAY_LOOP")]
+    pub replay_loop: bool,
+}
+
+impl RadioArgs {
+    pub fn source(&self) -> Source {
+        match &self.replay {
+            None => Source::BlueZ,
+            Some(file) => {
+                Source::Replay(Replay { file: file.clone(), speed: self.replay_speed, repeat: self.replay_loop })
+            }
+        }
+    }
+}
+
+#[derive(Args, Debug)]
+pub struct ReportArgs {
+    /// What to report: events (each advertisement), windows (each device once a --report-window), or both.
+    #[arg(long, env = "HUB_AGENT_REPORT", value_name = "WHAT", default_value = "events")]
+    pub report: ReportKind,
+    /// The same payload of the same advertiser is one event in this time; 0s reports every advertisement.
+    #[arg(long, env = "HUB_AGENT_DEDUP_WINDOW", value_name = "TIME", default_value = "10s")]
+    pub dedup_window: Span,
+    /// How long a window of --report windows is.
+    #[arg(long, env = "HUB_AGENT_REPORT_WINDOW", value_name = "TIME", default_value = "60s")]
+    pub report_window: Span,
+    /// How often to report the state of the machine and of the agent.
+    #[arg(long, env = "HUB_AGENT_TELEMETRY_INTERVAL", value_name = "TIME", default_value = "60s")]
+    pub telemetry_interval: Span,
+    /// Which of the agent's own logs the service gets: off, error, warn, info or debug.
+    #[arg(long, env = "HUB_AGENT_SHIP_LOGS", value_name = "LEVEL", default_value = "warn")]
+    pub ship_logs: ShipLogs,
+}
+
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReportKind {
+    Events,
+    Windows,
+    Both,
+}
+
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ShipLogs {
+    Off,
+    Error,
+    Warn,
+    Info,
+    Debug,
+}
+
+impl RunArgs {
+    pub fn radio_config(&self) -> RadioConfig {
+        RadioConfig {
+            adapters: self.radio.adapters.clone(),
+            mode: self.radio.scan_mode,
+            single_events: self.reports.report != ReportKind::Windows,
+            dedup_window: self.reports.dedup_window.0,
+            report_window: (self.reports.report != ReportKind::Events).then_some(self.reports.report_window.0),
+            silence: self.radio.silence.0,
+        }
+    }
+}
+
+#[derive(Args, Debug)]
+pub struct SpoolArgs {
+    /// Most the spool may hold. When it is full the oldest advertisements go first.
+    #[arg(long, env = "HUB_AGENT_SPOOL_MAX", value_name = "SIZE", default_value = "256MiB")]
+    pub spool_max: Size,
+    /// The spool stops growing when the disk has less than this left.
+    #[arg(long, env = "HUB_AGENT_DISK_HEADROOM", value_name = "SIZE", default_value = "64MiB")]
+    pub disk_headroom: Size,
+    /// What was heard is on disk after this long at the latest: longer spares flash memory, and costs more in a power cut.
+    #[arg(long, env = "HUB_AGENT_SPOOL_COMMIT", value_name = "TIME", default_value = "1s")]
+    pub spool_commit: Span,
+    /// Shortest time between two uploads of one kind. It grows by itself while the service answers that there are too many.
+    #[arg(long, env = "HUB_AGENT_UPLOAD_INTERVAL", value_name = "TIME", default_value = "1s")]
+    pub upload_interval: Span,
+}
+
+/// A length of time: a number and `ms`, `s`, `m`, `h` or `d`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span(pub Duration);
+
+impl FromStr for Span {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        const UNITS: [(&str, u64); 5] = [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
+        let millis =
+            number_and_unit(text, &UNITS).ok_or("write it as a whole number and ms, s, m, h or d, such as 30s")?;
+        // A year: longer is a slip of the hand, and would overflow sums of times.
+        if millis > 366 * 86_400_000 {
+            return Err("the longest is 366d".into());
+        }
+        Ok(Self(Duration::from_millis(millis)))
+    }
+}
+
+/// A number of bytes: a number and `B`, `KiB`, `MiB` or `GiB`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Size(pub u64);
+
+impl FromStr for Size {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        const UNITS: [(&str, u64); 4] = [("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)];
+        let bytes =
+            number_and_unit(text, &UNITS).ok_or("write it as a whole number and B, KiB, MiB or GiB, such as 256MiB")?;
+        if bytes > 1 << 50 { Err("that is more than any disk holds".into()) } else { Ok(Self(bytes)) }
+    }
+}
+
+fn number_and_unit(text: &str, units: &[(&str, u64)]) -> Option<u64> {
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let (_, factor) = units.iter().find(|(name, _)| *name == unit.trim())?;
+    number.parse::<u64>().ok()?.checked_mul(*factor)
+}
+
+fn identity_text(text: &str) -> Result<String, String> {
+    let text = text.trim();
+    if text.is_empty() || text.chars().count() > 200 || text.chars().any(char::is_control) {
+        return Err("it must have 1 to 200 printable characters".into());
+    }
+    Ok(text.to_owned())
+}
+
+fn scan_mode(text: &str) -> Result<ScanMode, String> {
+    match text {
+        "auto" => Ok(ScanMode::Auto),
+        "passive" => Ok(ScanMode::Passive),
+        "active" => Ok(ScanMode::Active),
+        _ => Err("possible values are auto, passive and active".into()),
+    }
+}
+
+fn replay_speed(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(speed) if speed.is_finite() && speed >= 0.0 => Ok(speed),
+        _ => Err("it must be a number, 0 or more".into()),
+    }
+}
+
+/// Why there is nothing to run.
+#[derive(Debug)]
+pub enum Refusal {
+    /// Help, version or wrong usage: clap says it and knows the exit code.
+    Usage(clap::Error),
+    Config(Failure),
+}
+
+/// The command and its settings from all three sources.
+pub fn load(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli, Refusal> {
+    let mut arguments: Vec<OsString> = arguments.into_iter().collect();
+    let first = Cli::command().try_get_matches_from(&arguments).map_err(Refusal::Usage)?;
+    let Some((name, matches)) = first.subcommand() else {
+        return Cli::from_arg_matches(&first).map(Ok).map_err(Refusal::Usage)?;
+    };
+    // `version` has no settings.
+    let takes_settings = matches.try_contains_id("config").is_ok();
+    if takes_settings
+        && let Some((path, text)) = read_file(matches.get_one::<PathBuf>("config")).map_err(Refusal::Config)?
+    {
+        for setting in parse_file(&path, &text).map_err(Refusal::Config)? {
+            let stronger = match matches.try_contains_id(&setting.id) {
+                Err(_) => true, // a setting of another command
+                Ok(_) => matches!(
+                    matches.value_source(&setting.id),
+                    Some(ValueSource::CommandLine | ValueSource::EnvVariable)
+                ),
+            };
+            if !stronger {
+                arguments.extend(setting.flags.into_iter().map(OsString::from));
+            }
+        }
+        tracing::trace!(command = name, file = %path.display(), "configuration file read");
+    }
+    Cli::try_parse_from(arguments).map_err(Refusal::Usage)
+}
+
+fn read_file(given: Option<&PathBuf>) -> Result<Option<(PathBuf, String)>, Failure> {
+    let path = given.map_or_else(|| PathBuf::from(DEFAULT_CONFIG_FILE), PathBuf::clone);
+    match std::fs::read_to_string(&path) {
+        Ok(text) => Ok(Some((path, text))),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound && given.is_none() => Ok(None),
+        Err(error) => Err(Failure::Config(format!("cannot read the configuration file {}: {error}", path.display()))),
+    }
+}
+
+/// One key of the file, as the flags that say the same.
+struct FileSetting {
+    id: String,
+    flags: Vec<String>,
+}
+
+fn parse_file(path: &Path, text: &str) -> Result<Vec<FileSetting>, Failure> {
+    let refuse = |at: usize, message: String| {
+        let line = text.get(..at).map_or(1, |before| before.matches('\n').count() + 1);
+        Failure::Config(format!("{}, line {line}: {message}", path.display()))
+    };
+    let table = DeTable::parse(text)
+        .map_err(|error| refuse(error.span().map_or(0, |span| span.start), error.message().to_owned()))?;
+    let known = known_settings();
+    let mut settings = Vec::new();
+    for (key, value) in table.get_ref() {
+        let at = key.span().start;
+        let key = key.get_ref().as_ref();
+        let Some(arg) = known.iter().find(|arg| arg.get_long() == Some(key)) else {
+            return Err(refuse(at, unknown_key(key, &known)));
+        };
+        let flags = to_flags(key, arg, value.get_ref()).map_err(|message| refuse(at, message))?;
+        // Tried by itself, so that the error can say where it stands.
+        let trial = std::iter::once("hub-agent").chain(flags.iter().map(String::as_str));
+        if let Err(error) = Command::new("hub-agent").arg(arg.clone().env(None::<&str>)).try_get_matches_from(trial) {
+            return Err(refuse(at, format!("{key}: {}", clap_reason(&error))));
+        }
+        settings.push(FileSetting { id: arg.get_id().to_string(), flags });
+    }
+    Ok(settings)
+}
+
+/// What may stand in the file: whatever is also an environment variable, but for the file's own path.
+fn known_settings() -> Vec<Arg> {
+    let mut known: Vec<Arg> = Vec::new();
+    for command in Cli::command().get_subcommands() {
+        for arg in command.get_arguments().filter(|arg| arg.get_env().is_some() && arg.get_long() != Some("config")) {
+            if !known.iter().any(|seen| seen.get_id() == arg.get_id()) {
+                known.push(arg.clone());
+            }
+        }
+    }
+    known
+}
+
+fn unknown_key(key: &str, known: &[Arg]) -> String {
+    let nearest = known
+        .iter()
+        .filter_map(Arg::get_long)
+        .map(|name| (strsim::jaro_winkler(key, name), name))
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .filter(|(similarity, _)| *similarity > 0.8);
+    match nearest {
+        Some((_, name)) => format!("there is no setting `{key}`; did you mean `{name}`?"),
+        None => format!("there is no setting `{key}`; `hub-agent run --help` lists them"),
+    }
+}
+
+fn to_flags(key: &str, arg: &Arg, value: &DeValue<'_>) -> Result<Vec<String>, String> {
+    let is_switch = matches!(arg.get_action(), ArgAction::SetTrue);
+    match value {
+        DeValue::Boolean(true) if is_switch => Ok(vec![format!("--{key}")]),
+        DeValue::Boolean(false) if is_switch => Ok(Vec::new()),
+        _ if is_switch => Err(format!("{key} is true or false")),
+        DeValue::Array(items) if matches!(arg.get_action(), ArgAction::Append) => {
+            items.iter().map(|item| scalar(key, item.get_ref()).map(|text| format!("--{key}={text}"))).collect()
+        }
+        other => scalar(key, other).map(|text| vec![format!("--{key}={text}")]),
+    }
+}
+
+fn scalar(key: &str, value: &DeValue<'_>) -> Result<String, String> {
+    match value {
+        DeValue::String(text) => Ok(text.to_string()),
+        DeValue::Integer(number) => Ok(number.to_string()),
+        DeValue::Float(number) => Ok(number.to_string()),
+        _ => Err(format!("{key} takes a string or a number; write its value in quotes")),
+    }
+}
+
+/// Clap's message without the flag, usage and hints, which fit a command line and not a file.
+fn clap_reason(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let line = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
+    line.split_once("': ").map_or(line, |(_, reason)| reason).to_owned()
+}
+
+/// The service's address: what every command that calls it needs.
+pub fn service_url(args: &ServiceArgs) -> Result<reqwest::Url, Failure> {
+    let missing =
+        "service-url is not set: give --service-url, HUB_AGENT_SERVICE_URL, or service-url in the configuration file";
+    let text = args.service_url.as_deref().ok_or_else(|| Failure::Config(missing.into()))?;
+    let wrong = |reason: &str| Failure::Config(format!("service-url: {reason}; write it as https://hubs.example.com"));
+    let mut url = reqwest::Url::parse(text).map_err(|error| wrong(&error.to_string()))?;
+    if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
+        return Err(wrong("it must begin with https:// or http:// and name a host"));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(wrong("it must not hold a user name or password"));
+    }
+    if url.query().is_some() || url.fragment().is_some() {
+        return Err(wrong("it must end with the path"));
+    }
+    // Paths are joined to it, which replaces what follows the last slash.
+    if !url.path().ends_with('/') {
+        url.set_path(&format!("{}/", url.path()));
+    }
+    Ok(url)
+}

@@ -1,0 +1,68 @@
+//! Whether the agent's loops still move. Each has a beat it must not miss for longer than its own limit; the watchdog asks for the one that did.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use crate::clock::since_boot_micros;
+
+#[derive(Clone, Default)]
+pub struct Pulses(Arc<Mutex<Vec<Beat>>>);
+
+/// One loop's end of it.
+#[derive(Clone)]
+pub struct Beat {
+    name: &'static str,
+    limit_micros: i64,
+    last_micros: Arc<AtomicI64>,
+}
+
+impl Beat {
+    pub fn beat(&self) {
+        self.last_micros.store(since_boot_micros(), Ordering::Relaxed);
+    }
+
+    fn is_late(&self, now_micros: i64) -> bool {
+        now_micros - self.last_micros.load(Ordering::Relaxed) > self.limit_micros
+    }
+}
+
+impl Pulses {
+    pub fn register(&self, name: &'static str, limit: Duration) -> Beat {
+        let beat = Beat {
+            name,
+            limit_micros: limit.as_micros() as i64,
+            last_micros: Arc::new(AtomicI64::new(since_boot_micros())),
+        };
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(beat.clone());
+        beat
+    }
+
+    /// The first loop that has stopped moving.
+    pub fn stalled(&self) -> Option<&'static str> {
+        let now = since_boot_micros();
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .iter()
+            .find(|beat| beat.is_late(now))
+            .map(|beat| beat.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_loop_that_is_late_is_named() {
+        let pulses = Pulses::default();
+        let _fine = pulses.register("fine", Duration::from_secs(3_600));
+        assert_eq!(pulses.stalled(), None);
+        let late = pulses.register("late", Duration::from_secs(10));
+        late.last_micros.store(since_boot_micros() - 11_000_000, Ordering::Relaxed);
+        assert_eq!(pulses.stalled(), Some("late"));
+        late.beat();
+        assert_eq!(pulses.stalled(), None);
+    }
+}

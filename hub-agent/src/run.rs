@@ -1,0 +1,139 @@
+//! The running agent: starts its parts, connects them, and stops them in order. Wiring only.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::ble;
+use crate::clock::Clock;
+use crate::cloud::{CodeSource, Service};
+use crate::config::RunArgs;
+use crate::error::Failure;
+use crate::identity::StateDir;
+use crate::pulse::{Beat, Pulses};
+use crate::spool::{Spool, SpoolConfig, SpoolStopped};
+use crate::systemd;
+use crate::uplink::Uplink;
+
+/// What is heard is gathered for this long before it is looked at: waking once for each advertisement would cost more than all the rest.
+const GATHER_FOR: Duration = Duration::from_millis(100);
+
+/// How long the last upload may take before the end.
+const LAST_UPLOAD: Duration = Duration::from_secs(3);
+
+pub async fn run(args: RunArgs) -> Result<(), Failure> {
+    let state_dir = Arc::new(StateDir::open(&args.common.state_dir)?);
+    let clock = Arc::new(Clock::new());
+    let service = Arc::new(Service::new(&args.service, state_dir.clone(), clock.clone())?);
+    let pulses = Pulses::default();
+    let spool_beat = pulses.register("spool", Duration::from_secs(90));
+    let spool_config = SpoolConfig {
+        dir: state_dir.path().to_owned(),
+        max_bytes: args.spool.spool_max.0,
+        disk_headroom_bytes: args.spool.disk_headroom.0,
+        commit_every: args.spool.spool_commit.0,
+    };
+    let spool = Spool::start(spool_config, clock.clone(), move || spool_beat.beat())
+        .map_err(|error| Failure::Failed(format!("the spool cannot be started: {error}")))?;
+
+    let cancel = CancellationToken::new();
+    let radio = ble::start(args.radio.source(), args.radio_config(), cancel.child_token())
+        .map_err(|error| Failure::Config(error.to_string()))?;
+    let intake = tokio::spawn(intake(
+        radio.heard,
+        spool.clone(),
+        pulses.register("intake", Duration::from_secs(90)),
+        cancel.clone(),
+    ));
+
+    let mut tasks = JoinSet::new();
+    let codes = CodeSource::new(args.claim.claim_code, args.claim.claim_code_file);
+    tasks.spawn({
+        let (service, spool) = (service.clone(), spool.clone());
+        until(cancel.clone(), async move { service.keep_access(codes, &spool).await })
+    });
+    tasks.spawn({
+        let (pulses, cancel) = (pulses.clone(), cancel.clone());
+        async move { systemd::keep_alive(&pulses, &cancel).await }
+    });
+    let mut uplink = Uplink::new(service.clone(), spool.clone(), clock.clone(), args.spool.upload_interval.0);
+    // Longer than one upload may take, its token renewed on the way.
+    let uplink_beat = pulses.register("uplink", 4 * args.service.request_timeout.0 + Duration::from_secs(90));
+    let uplinking = tokio::spawn({
+        let cancel = cancel.clone();
+        async move {
+            let ended = uplink.run(&uplink_beat, &cancel).await;
+            (uplink, ended)
+        }
+    });
+
+    systemd::ready();
+    tracing::info!(version = env!("CARGO_PKG_VERSION"), service = %service.url(), state_dir = %state_dir.path().display(), "hub-agent runs");
+    let outcome = tokio::select! {
+        stopped = asked_to_stop() => stopped,
+        Some(_) = tasks.join_next() => Err(Failure::Failed("a part of the agent ended unexpectedly".into())),
+    };
+
+    systemd::stopping();
+    tracing::info!("stopping");
+    cancel.cancel();
+    while tasks.join_next().await.is_some() {}
+    let kept = intake.await.unwrap_or(Err(SpoolStopped));
+    if let Ok((mut uplink, _)) = uplinking.await {
+        // Whatever is not delivered now is in the spool.
+        let _ = tokio::time::timeout(LAST_UPLOAD, uplink.drain()).await;
+    }
+    let closed = spool.close().await;
+    outcome.and_then(|()| kept.and(closed).map_err(|error| Failure::Failed(error.to_string())))
+}
+
+async fn until(cancel: CancellationToken, work: impl Future<Output = ()>) {
+    cancel.run_until_cancelled_owned(work).await;
+}
+
+async fn asked_to_stop() -> Result<(), Failure> {
+    let cannot = |error: std::io::Error| Failure::Failed(format!("signals cannot be received: {error}"));
+    let mut terminate = signal(SignalKind::terminate()).map_err(cannot)?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(cannot)?;
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    Ok(())
+}
+
+/// From the radio to the spool, until the radio has ended.
+async fn intake(
+    mut heard: ble::HeardReceiver,
+    spool: Spool,
+    beat: Beat,
+    cancel: CancellationToken,
+) -> Result<(), SpoolStopped> {
+    let mut lost_before = 0;
+    loop {
+        beat.beat();
+        let Ok(items) = tokio::time::timeout(Duration::from_secs(20), heard.next()).await else { continue };
+        let Some(items) = items else { break };
+        spool.append(items).await?;
+        let lost = heard.dropped();
+        if lost > lost_before {
+            spool.lost(lost - lost_before).await?;
+            lost_before = lost;
+        }
+        // Once cancelled there is no time to gather.
+        cancel.run_until_cancelled(tokio::time::sleep(GATHER_FOR)).await;
+    }
+    if !cancel.is_cancelled() {
+        tracing::info!("the recorded trace has ended; the agent goes on uploading");
+    }
+    // The watchdog is not to miss a loop that has nothing left to do.
+    while !cancel.is_cancelled() {
+        beat.beat();
+        cancel.run_until_cancelled(tokio::time::sleep(Duration::from_secs(20))).await;
+    }
+    Ok(())
+}

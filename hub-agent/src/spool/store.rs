@@ -1,0 +1,488 @@
+//! All SQL of the spool: one table of segments in the order they came, counters, and the clock of each boot.
+//! Every change is one transaction that is on the disk when its call returns. Used by the spool's thread alone.
+
+use std::path::Path;
+
+use hub_protocol::{BatchUuid, Timestamp};
+use rusqlite::{Connection, ErrorCode, OptionalExtension, Row, Transaction, TransactionBehavior, params};
+use uuid::Uuid;
+
+use super::segment::{Kind, PerKind, Segment};
+
+const SCHEMA: &str = "
+CREATE TABLE segments (
+    id INTEGER PRIMARY KEY,
+    kind INTEGER NOT NULL,
+    batch BLOB NOT NULL,
+    fixed INTEGER NOT NULL,
+    records INTEGER NOT NULL,
+    from_micros INTEGER NOT NULL,
+    to_micros INTEGER NOT NULL,
+    boot BLOB NOT NULL,
+    clock_offset_micros INTEGER NOT NULL,
+    body BLOB NOT NULL
+);
+CREATE TABLE counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE boots (boot BLOB PRIMARY KEY, clock_offset_micros INTEGER NOT NULL) WITHOUT ROWID;
+PRAGMA user_version = 1;
+";
+const SCHEMA_VERSION: i64 = 1;
+
+/// What a row costs beside its body, in round figures.
+const ROW_BYTES: u64 = 128;
+
+/// A file this large is made small again once it is empty.
+const SHRINK_ABOVE_BYTES: u64 = 32 << 20;
+
+/// What the spool holds of one kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    pub segments: u64,
+    pub records: u64,
+    pub bytes: u64,
+}
+
+/// Counted since the spool was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Advertisements, or devices of windows, given up because there was no room.
+    pub dropped_events: u64,
+    /// Records given up of what is not BLE.
+    pub dropped_records: u64,
+    /// Records in uploads that the service refused for good.
+    pub refused_records: u64,
+    /// Records the service refused within uploads it took.
+    pub rejected_records: u64,
+}
+
+impl Counters {
+    pub fn is_zero(&self) -> bool {
+        *self == Self::default()
+    }
+
+    pub fn drop_of(&mut self, kind: Kind, records: u64) {
+        if kind.is_ble() {
+            self.dropped_events += records;
+        } else {
+            self.dropped_records += records;
+        }
+    }
+
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            dropped_events: self.dropped_events + other.dropped_events,
+            dropped_records: self.dropped_records + other.dropped_records,
+            refused_records: self.refused_records + other.refused_records,
+            rejected_records: self.rejected_records + other.rejected_records,
+        }
+    }
+
+    fn named(&self) -> [(&'static str, u64); 4] {
+        [
+            ("dropped_events", self.dropped_events),
+            ("dropped_records", self.dropped_records),
+            ("refused_records", self.refused_records),
+            ("rejected_records", self.rejected_records),
+        ]
+    }
+}
+
+/// Segments of one kind, from one id to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Range {
+    pub kind: Kind,
+    pub first: i64,
+    pub last: i64,
+}
+
+impl Range {
+    pub fn contains(&self, segment: &Segment) -> bool {
+        segment.kind == self.kind && (self.first..=self.last).contains(&segment.id)
+    }
+}
+
+/// One change: all of it happens, or nothing.
+#[derive(Debug, Default)]
+pub struct Change<'a> {
+    pub insert: &'a [Segment],
+    pub delete: &'a [Range],
+    pub count: Counters,
+    /// Most bytes to hold afterwards; what is over it goes, oldest BLE first.
+    pub limit_bytes: u64,
+    /// Being uploaded, and not to be dropped.
+    pub offered: PerKind<Option<Range>>,
+}
+
+/// Why the file cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// Its content makes no sense: it will not get better.
+    #[error("{0}")]
+    Damaged(String),
+    /// The disk is full, or gone: it may get better.
+    #[error("{0}")]
+    Unavailable(String),
+}
+
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> Self {
+        match &error {
+            rusqlite::Error::SqliteFailure(cause, _)
+                if !matches!(cause.code, ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) =>
+            {
+                Self::Unavailable(error.to_string())
+            }
+            // Beside corruption: a column that is missing or of another type.
+            _ => Self::Damaged(error.to_string()),
+        }
+    }
+}
+
+pub struct Store {
+    connection: Connection,
+    usage: PerKind<Usage>,
+    counters: Counters,
+    last_id: i64,
+    /// No segment of the kind has a lower id: saves walking over those of the others.
+    first_id: PerKind<i64>,
+}
+
+impl Store {
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        let connection = Connection::open(path)?;
+        connection.pragma_update(None, "journal_mode", "WAL")?;
+        // A commit is on the disk when it returns; how many there are bounds what a power cut can cost.
+        connection.pragma_update(None, "synchronous", "FULL")?;
+        connection.pragma_update(None, "cache_size", -512)?;
+        connection.pragma_update(None, "wal_autocheckpoint", 512)?;
+        connection.pragma_update(None, "journal_size_limit", 4 << 20)?;
+        connection.pragma_update(None, "temp_store", "MEMORY")?;
+        let version: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+        match version {
+            0 => connection.execute_batch(&format!("BEGIN IMMEDIATE; {SCHEMA} COMMIT;"))?,
+            SCHEMA_VERSION => {}
+            other => {
+                return Err(StoreError::Damaged(format!("the spool's format {other} is not known to this version")));
+            }
+        }
+        let mut store = Self {
+            connection,
+            usage: PerKind::default(),
+            counters: Counters::default(),
+            last_id: 0,
+            first_id: PerKind::default(),
+        };
+        store.take_stock()?;
+        Ok(store)
+    }
+
+    fn take_stock(&mut self) -> Result<(), StoreError> {
+        // The length of a body is known without reading it.
+        let mut statement = self
+            .connection
+            .prepare("SELECT kind, COUNT(*), SUM(records), SUM(length(body)), MAX(id) FROM segments GROUP BY kind")?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let kind = kind_of(row.get(0)?)?;
+            let segments: u64 = row.get(1)?;
+            let bytes: u64 = row.get(3)?;
+            *self.usage.get_mut(kind) = Usage { segments, records: row.get(2)?, bytes: bytes + segments * ROW_BYTES };
+            self.last_id = self.last_id.max(row.get(4)?);
+        }
+        for (name, field) in [
+            ("dropped_events", &mut self.counters.dropped_events),
+            ("dropped_records", &mut self.counters.dropped_records),
+            ("refused_records", &mut self.counters.refused_records),
+            ("rejected_records", &mut self.counters.rejected_records),
+        ] {
+            *field = self
+                .connection
+                .query_row("SELECT value FROM counters WHERE name = ?1", [name], |row| row.get(0))
+                .optional()?
+                .unwrap_or(0);
+        }
+        self.connection.execute("DELETE FROM boots WHERE boot NOT IN (SELECT DISTINCT boot FROM segments)", [])?;
+        Ok(())
+    }
+
+    pub fn usage(&self) -> &PerKind<Usage> {
+        &self.usage
+    }
+
+    pub fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    /// The highest id there is.
+    pub fn last_id(&self) -> i64 {
+        self.last_id
+    }
+
+    pub fn used_bytes(&self) -> u64 {
+        self.usage.iter().map(|usage| usage.bytes).sum()
+    }
+
+    /// When the oldest segment begins.
+    pub fn oldest(&self) -> Result<Option<Timestamp>, StoreError> {
+        let micros = self
+            .connection
+            .query_row("SELECT from_micros FROM segments ORDER BY id LIMIT 1", [], |row| row.get(0))
+            .optional()?;
+        Ok(micros.map(Timestamp::from_micros))
+    }
+
+    pub fn file_bytes(&self) -> Result<u64, StoreError> {
+        let pages: u64 = self.connection.query_row("PRAGMA page_count", [], |row| row.get(0))?;
+        let page_bytes: u64 = self.connection.query_row("PRAGMA page_size", [], |row| row.get(0))?;
+        Ok(pages * page_bytes)
+    }
+
+    pub fn apply(&mut self, change: &Change<'_>) -> Result<(), StoreError> {
+        let before = (self.usage, self.counters);
+        let done = self.try_apply(change);
+        if done.is_err() {
+            (self.usage, self.counters) = before;
+        }
+        done
+    }
+
+    fn try_apply(&mut self, change: &Change<'_>) -> Result<(), StoreError> {
+        let tx = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let mut count = change.count;
+        for range in change.delete {
+            for row in headers(&tx, &[range.kind], range.first, Some(range.last), None)? {
+                remove(&tx, &mut self.usage, &row)?;
+            }
+        }
+        for segment in change.insert {
+            insert(&tx, segment)?;
+            let usage = self.usage.get_mut(segment.kind);
+            usage.segments += 1;
+            usage.records += segment.records;
+            usage.bytes += segment.body.len() as u64 + ROW_BYTES;
+        }
+        let used = |usage: &PerKind<Usage>| usage.iter().map(|usage| usage.bytes).sum::<u64>();
+        if used(&self.usage) > change.limit_bytes {
+            // A little more than needed, so that not every commit has to.
+            let target = change.limit_bytes - change.limit_bytes / 64;
+            for kinds in [[Kind::BleEvents, Kind::BleWindows], [Kind::Telemetry, Kind::Logs]] {
+                let mut after = 0;
+                while used(&self.usage) > target {
+                    let rows = headers(&tx, &kinds, after, None, Some(32))?;
+                    let Some(last) = rows.last() else { break };
+                    after = last.id + 1;
+                    for row in rows {
+                        let offered = change.offered.get(row.kind);
+                        if offered.is_some_and(|range| (range.first..=range.last).contains(&row.id)) {
+                            continue;
+                        }
+                        if used(&self.usage) <= target {
+                            break;
+                        }
+                        remove(&tx, &mut self.usage, &row)?;
+                        count.drop_of(row.kind, row.records);
+                    }
+                }
+            }
+        }
+        let total = self.counters.plus(count);
+        for ((name, value), (_, before)) in total.named().into_iter().zip(self.counters.named()) {
+            if value != before {
+                tx.execute(
+                    "INSERT INTO counters VALUES (?1, ?2) ON CONFLICT DO UPDATE SET value = ?2",
+                    params![name, value],
+                )?;
+            }
+        }
+        tx.commit()?;
+        self.counters = total;
+        self.last_id = change.insert.iter().map(|segment| segment.id).fold(self.last_id, i64::max);
+        Ok(())
+    }
+
+    /// The first segments of a kind, in order, as long as they stay within the bounds together; the first one always.
+    pub fn head(&mut self, kind: Kind, max_records: u64, max_bytes: usize) -> Result<Vec<Segment>, StoreError> {
+        if self.usage.get(kind).segments == 0 {
+            return Ok(Vec::new());
+        }
+        let mut statement =
+            self.connection.prepare_cached("SELECT * FROM segments WHERE kind = ?1 AND id >= ?2 ORDER BY id")?;
+        let mut rows = statement.query([kind.code(), *self.first_id.get(kind)])?;
+        let mut taken: Vec<Segment> = Vec::new();
+        let (mut records, mut bytes) = (0, 0);
+        while let Some(row) = rows.next()? {
+            let segment = segment_of(row)?;
+            records += segment.records;
+            bytes += segment.body.len();
+            if !taken.is_empty() && (records > max_records || bytes > max_bytes) {
+                break;
+            }
+            taken.push(segment);
+        }
+        if let Some(first) = taken.first() {
+            *self.first_id.get_mut(kind) = first.id;
+        }
+        Ok(taken)
+    }
+
+    pub fn read(&self, range: Range) -> Result<Vec<Segment>, StoreError> {
+        let mut statement = self
+            .connection
+            .prepare_cached("SELECT * FROM segments WHERE kind = ?1 AND id BETWEEN ?2 AND ?3 ORDER BY id")?;
+        let mut rows = statement.query(params![range.kind.code(), range.first, range.last])?;
+        let mut taken = Vec::new();
+        while let Some(row) = rows.next()? {
+            taken.push(segment_of(row)?);
+        }
+        Ok(taken)
+    }
+
+    /// Writes segments that are there already: which batch they belong to, and their mended times.
+    pub fn rewrite(&mut self, segments: &[Segment]) -> Result<(), StoreError> {
+        let before = self.usage;
+        let done = self.try_rewrite(segments);
+        if done.is_err() {
+            self.usage = before;
+        }
+        done
+    }
+
+    fn try_rewrite(&mut self, segments: &[Segment]) -> Result<(), StoreError> {
+        let tx = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        for segment in segments {
+            let old: (u64, i64) = tx.query_row(
+                "SELECT length(body), clock_offset_micros FROM segments WHERE id = ?1",
+                [segment.id],
+                |row| Ok((row.get(0)?, row.get(1)?)),
+            )?;
+            if old.1 == segment.clock_offset_micros {
+                // The body is as it was, and large: it is not written again.
+                tx.execute(
+                    "UPDATE segments SET batch = ?2, fixed = ?3 WHERE id = ?1",
+                    params![segment.id, segment.batch.0, segment.fixed],
+                )?;
+            } else {
+                tx.execute("DELETE FROM segments WHERE id = ?1", [segment.id])?;
+                insert(&tx, segment)?;
+                let usage = self.usage.get_mut(segment.kind);
+                usage.bytes = usage.bytes.saturating_sub(old.0) + segment.body.len() as u64;
+            }
+        }
+        tx.commit()?;
+        Ok(())
+    }
+
+    /// What was known of the clock in a boot of this machine.
+    pub fn boot_offset(&self, boot: Uuid) -> Result<Option<i64>, StoreError> {
+        Ok(self
+            .connection
+            .query_row("SELECT clock_offset_micros FROM boots WHERE boot = ?1", [boot], |row| row.get(0))
+            .optional()?)
+    }
+
+    pub fn set_boot_offset(&self, boot: Uuid, clock_offset_micros: i64) -> Result<(), StoreError> {
+        self.connection.execute(
+            "INSERT INTO boots VALUES (?1, ?2) ON CONFLICT DO UPDATE SET clock_offset_micros = ?2",
+            params![boot, clock_offset_micros],
+        )?;
+        Ok(())
+    }
+
+    /// Time since boot of the last record of a boot.
+    pub fn boot_end_micros(&self, boot: Uuid) -> Result<Option<i64>, StoreError> {
+        Ok(self.connection.query_row(
+            "SELECT MAX(to_micros - clock_offset_micros) FROM segments WHERE boot = ?1",
+            [boot],
+            |row| row.get(0),
+        )?)
+    }
+
+    /// Gives the disk its room back when nothing is left in a file that had grown.
+    pub fn shrink_if_empty(&self) -> Result<(), StoreError> {
+        if self.usage.iter().all(|usage| usage.segments == 0) && self.file_bytes()? > SHRINK_ABOVE_BYTES {
+            self.connection.execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE);")?;
+        }
+        Ok(())
+    }
+}
+
+/// A segment without its body.
+struct Header {
+    id: i64,
+    kind: Kind,
+    records: u64,
+    body_bytes: u64,
+}
+
+fn headers(
+    tx: &Transaction<'_>,
+    kinds: &[Kind],
+    first: i64,
+    last: Option<i64>,
+    limit: Option<u32>,
+) -> Result<Vec<Header>, StoreError> {
+    let mut statement = tx.prepare_cached(
+        "SELECT id, kind, records, length(body) FROM segments WHERE kind IN (?1, ?2) AND id BETWEEN ?3 AND ?4 ORDER BY id LIMIT ?5",
+    )?;
+    let [one, other] = match kinds {
+        [one, other] => [one.code(), other.code()],
+        [one] => [one.code(), one.code()],
+        _ => return Ok(Vec::new()),
+    };
+    let mut rows =
+        statement.query(params![one, other, first, last.unwrap_or(i64::MAX), limit.map_or(-1, i64::from)])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        found.push(Header {
+            id: row.get(0)?,
+            kind: kind_of(row.get(1)?)?,
+            records: row.get(2)?,
+            body_bytes: row.get(3)?,
+        });
+    }
+    Ok(found)
+}
+
+fn remove(tx: &Transaction<'_>, usage: &mut PerKind<Usage>, row: &Header) -> Result<(), StoreError> {
+    tx.prepare_cached("DELETE FROM segments WHERE id = ?1")?.execute([row.id])?;
+    let usage = usage.get_mut(row.kind);
+    usage.segments = usage.segments.saturating_sub(1);
+    usage.records = usage.records.saturating_sub(row.records);
+    usage.bytes = usage.bytes.saturating_sub(row.body_bytes + ROW_BYTES);
+    Ok(())
+}
+
+fn insert(tx: &Transaction<'_>, segment: &Segment) -> Result<(), StoreError> {
+    tx.prepare_cached("INSERT INTO segments VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)")?.execute(params![
+        segment.id,
+        segment.kind.code(),
+        segment.batch.0,
+        segment.fixed,
+        segment.records,
+        segment.from.as_micros(),
+        segment.to.as_micros(),
+        segment.boot,
+        segment.clock_offset_micros,
+        segment.body,
+    ])?;
+    Ok(())
+}
+
+fn kind_of(code: i64) -> Result<Kind, StoreError> {
+    Kind::from_code(code).ok_or_else(|| StoreError::Damaged(format!("a segment has the unknown kind {code}")))
+}
+
+fn segment_of(row: &Row<'_>) -> Result<Segment, StoreError> {
+    Ok(Segment {
+        id: row.get(0)?,
+        kind: kind_of(row.get(1)?)?,
+        batch: BatchUuid(row.get(2)?),
+        fixed: row.get(3)?,
+        records: row.get(4)?,
+        from: Timestamp::from_micros(row.get(5)?),
+        to: Timestamp::from_micros(row.get(6)?),
+        boot: row.get(7)?,
+        clock_offset_micros: row.get(8)?,
+        body: row.get(9)?,
+    })
+}

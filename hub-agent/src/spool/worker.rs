@@ -1,0 +1,551 @@
+//! The spool's thread: gathers records into segments, commits them in groups, and forms batches from them.
+//!
+//! How a batch keeps its content without a write for every upload: only the first segment of a kind may be sent without its row
+//! saying so (`fixed`). After a start that one segment is therefore taken as sent, and never joined with others.
+//! While the disk cannot be written, new segments are held in memory, within a bound, and uploaded from there.
+
+use std::collections::VecDeque;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use hub_protocol::{BatchUuid, Timestamp};
+use tokio::sync::mpsc;
+use uuid::Uuid;
+
+use super::segment::{Frames, Gathering, MENDED_ABOVE_MICROS, Segment};
+use super::store::{Change, Range, Store, StoreError};
+use super::{Batch, Command, Counters, Kind, PerKind, SpoolConfig, SpoolStats, Usage, Verdict};
+use crate::ble::Heard;
+use crate::clock::{self, Clock, Offset, machine_offset_micros};
+
+const FILE: &str = "spool.db";
+
+/// Bytes of segments kept in memory while the disk cannot be written.
+const MAX_HELD_BYTES: usize = 4 << 20;
+
+/// Most bytes of one upload: a quarter of what the service takes.
+const MAX_UPLOAD_BYTES: usize = 1 << 20;
+
+/// Uploads that were refused and are kept for someone to look at.
+const MAX_REFUSED_KEPT: usize = 16;
+
+const REOPEN_EVERY: Duration = Duration::from_secs(30);
+const DISK_CHECK_EVERY: Duration = Duration::from_secs(10);
+
+pub struct Worker {
+    config: SpoolConfig,
+    clock: Arc<Clock>,
+    stats: Arc<Mutex<SpoolStats>>,
+    frames: Frames,
+    store: Option<Store>,
+    opened_at: Instant,
+    gathering: PerKind<Gathering>,
+    /// Segments not yet on disk.
+    held: VecDeque<Segment>,
+    /// Delivered, and not yet deleted on disk.
+    done: Vec<Range>,
+    /// Not yet counted on disk.
+    count: Counters,
+    /// Given out and not yet settled.
+    offered: PerKind<Option<(BatchUuid, Range)>>,
+    /// The segment of each kind that an earlier start may have sent.
+    maybe_sent: PerKind<Option<i64>>,
+    next_id: i64,
+    committed_at: Instant,
+    limit_bytes: u64,
+    limit_at: Option<Instant>,
+    trouble: Option<String>,
+}
+
+impl Worker {
+    pub fn new(config: SpoolConfig, clock: Arc<Clock>, stats: Arc<Mutex<SpoolStats>>) -> io::Result<Self> {
+        let mut worker = Self {
+            limit_bytes: config.max_bytes,
+            config,
+            clock,
+            stats,
+            frames: Frames::new()?,
+            store: None,
+            opened_at: Instant::now(),
+            gathering: PerKind::default(),
+            held: VecDeque::new(),
+            done: Vec::new(),
+            count: Counters::default(),
+            offered: PerKind::default(),
+            maybe_sent: PerKind::default(),
+            next_id: 1,
+            committed_at: Instant::now(),
+            limit_at: None,
+            trouble: None,
+        };
+        worker.open();
+        worker.publish();
+        Ok(worker)
+    }
+
+    pub fn run(&mut self, mut inbox: mpsc::Receiver<Command>, alive: impl Fn()) {
+        while let Some(command) = inbox.blocking_recv() {
+            match command {
+                Command::Heard(heard) => self.gather(heard),
+                Command::Record { kind, json, at, clock_offset_micros } => {
+                    self.push(kind, &json, at, at, clock_offset_micros);
+                }
+                Command::Lost(events) => self.count.dropped_events += events,
+                Command::Tick => {
+                    if self.store.is_none() && self.opened_at.elapsed() >= REOPEN_EVERY {
+                        self.open();
+                    }
+                    // A quarter early: the next tick would be a quarter late.
+                    if self.committed_at.elapsed() >= self.config.commit_every * 3 / 4 {
+                        self.commit();
+                    }
+                    self.publish();
+                }
+                Command::Next { kind, max_records, reply } => {
+                    // Who asked may have gone away: the batch is then given out again.
+                    let _ = reply.send(self.next(kind, max_records));
+                    self.publish();
+                }
+                Command::Settle { kind, batch, verdict } => self.settle(kind, batch, verdict),
+                Command::Forget => self.forget(),
+                Command::Close(reply) => {
+                    self.commit();
+                    self.publish();
+                    let _ = reply.send(());
+                    return;
+                }
+            }
+            alive();
+        }
+        self.commit();
+    }
+
+    fn path(&self) -> PathBuf {
+        self.config.dir.join(FILE)
+    }
+
+    fn open(&mut self) {
+        self.opened_at = Instant::now();
+        let mut opened = Store::open(&self.path());
+        if let Err(StoreError::Damaged(reason)) = &opened {
+            set_aside(&self.path(), reason);
+            opened = Store::open(&self.path());
+        }
+        match opened {
+            Ok(mut store) => {
+                self.next_id = self.next_id.max(store.last_id() + 1);
+                for kind in Kind::ALL {
+                    let head = store.head(kind, 0, 0).ok().and_then(|head| head.first().map(|first| first.id));
+                    *self.maybe_sent.get_mut(kind) = head;
+                }
+                self.store = Some(store);
+                self.works();
+            }
+            Err(error) => self.fails(error),
+        }
+    }
+
+    fn works(&mut self) {
+        if self.trouble.take().is_some() {
+            tracing::info!("the spool can be written again");
+        }
+    }
+
+    fn fails(&mut self, error: StoreError) {
+        if let StoreError::Damaged(reason) = &error {
+            self.store = None;
+            set_aside(&self.path(), reason);
+            // What was given out of the old file is gone; what is held in memory goes into the new one.
+            self.opened_at = Instant::now();
+            match Store::open(&self.path()) {
+                Ok(store) => {
+                    self.store = Some(store);
+                    self.done.clear();
+                    self.maybe_sent = PerKind::default();
+                    return;
+                }
+                Err(error) => return self.unavailable(&error.to_string()),
+            }
+        }
+        self.unavailable(&error.to_string());
+    }
+
+    fn unavailable(&mut self, reason: &str) {
+        if self.trouble.as_deref() != Some(reason) {
+            tracing::error!(
+                file = %self.path().display(), reason,
+                "the spool cannot be written; what is heard is kept in memory, the oldest is dropped. Make room on the disk"
+            );
+            self.trouble = Some(reason.to_owned());
+        }
+    }
+
+    fn gather(&mut self, heard: Vec<Heard>) {
+        let offset = machine_offset_micros();
+        for item in heard {
+            match item {
+                Heard::Event(event) => {
+                    let at = event.observed_at;
+                    self.push(Kind::BleEvents, &event, at, at, offset);
+                }
+                Heard::Window(window) => {
+                    for device in &window.devices {
+                        self.push(Kind::BleWindows, device, window.start, window.end, offset);
+                    }
+                }
+            }
+        }
+    }
+
+    fn push(
+        &mut self,
+        kind: Kind,
+        record: &impl serde::Serialize,
+        from: Timestamp,
+        to: Timestamp,
+        clock_offset_micros: i64,
+    ) {
+        if self.gathering.get(kind).must_close_before(clock_offset_micros) {
+            self.close_segment(kind);
+            self.bound_held();
+        }
+        if let Err(error) = self.gathering.get_mut(kind).push(record, from, to, clock_offset_micros) {
+            tracing::error!(%error, "a record cannot be written as JSON and is left out");
+            self.count.drop_of(kind, 1);
+        }
+    }
+
+    fn close_segment(&mut self, kind: Kind) {
+        let gathering = self.gathering.get_mut(kind);
+        if gathering.is_empty() {
+            return;
+        }
+        match gathering.close(self.next_id, kind, self.clock.boot(), &mut self.frames) {
+            Ok(segment) => {
+                self.next_id += 1;
+                self.held.push_back(segment);
+            }
+            Err(error) => {
+                tracing::error!(%error, "what was heard cannot be compressed and is dropped");
+                *self.gathering.get_mut(kind) = Gathering::default();
+            }
+        }
+    }
+
+    /// Keeps what is in memory within its bound.
+    fn bound_held(&mut self) {
+        let mut bytes: usize = self.held.iter().map(|segment| segment.body.len()).sum();
+        while bytes > MAX_HELD_BYTES {
+            let offered = self.offered;
+            let free = |segment: &Segment| !offered.get(segment.kind).is_some_and(|(_, range)| range.contains(segment));
+            let victim = self
+                .held
+                .iter()
+                .position(|segment| segment.kind.is_ble() && free(segment))
+                .or_else(|| self.held.iter().position(free));
+            let Some(lost) = victim.and_then(|at| self.held.remove(at)) else { return };
+            bytes -= lost.body.len();
+            self.count.drop_of(lost.kind, lost.records);
+        }
+    }
+
+    /// Writes all that is in memory. False when that could not be done; it is then still in memory, within a bound.
+    fn commit(&mut self) -> bool {
+        for kind in Kind::ALL {
+            self.close_segment(kind);
+        }
+        self.committed_at = Instant::now();
+        let limit_bytes = self.limit_bytes();
+        let offset = self.clock.offset();
+        let Some(store) = &mut self.store else {
+            self.bound_held();
+            return false;
+        };
+        if self.held.is_empty() && self.done.is_empty() && self.count.is_zero() {
+            return self.trouble.is_none() || self.probe();
+        }
+        let written = remember_clock(store, &self.clock, offset).and_then(|()| {
+            store.apply(&Change {
+                insert: self.held.make_contiguous(),
+                delete: &self.done,
+                count: self.count,
+                limit_bytes,
+                offered: PerKind::from_fn(|kind| self.offered.get(kind).map(|(_, range)| range)),
+            })
+        });
+        match written {
+            Ok(()) => {
+                self.held.clear();
+                self.done.clear();
+                self.count = Counters::default();
+                self.works();
+                true
+            }
+            Err(error) => {
+                self.fails(error);
+                self.bound_held();
+                false
+            }
+        }
+    }
+
+    /// Whether a disk that failed can be written again, when there is nothing to write.
+    fn probe(&mut self) -> bool {
+        let offset = self.clock.offset();
+        let Some(store) = &mut self.store else { return false };
+        match store.set_boot_offset(self.clock.boot(), offset.micros) {
+            Ok(()) => {
+                self.works();
+                true
+            }
+            Err(error) => {
+                self.fails(error);
+                false
+            }
+        }
+    }
+
+    /// The configured bound, or the file's size when the disk has no room for it to grow. Dropping more would not free any.
+    fn limit_bytes(&mut self) -> u64 {
+        if self.limit_at.is_some_and(|at| at.elapsed() < DISK_CHECK_EVERY) {
+            return self.limit_bytes;
+        }
+        self.limit_at = Some(Instant::now());
+        let file_bytes = self.store.as_ref().and_then(|store| store.file_bytes().ok()).unwrap_or(0);
+        let free_bytes =
+            rustix::fs::statvfs(&self.config.dir).map_or(u64::MAX, |disk| disk.f_bavail.saturating_mul(disk.f_frsize));
+        let room = free_bytes.saturating_sub(self.config.disk_headroom_bytes);
+        self.limit_bytes = self.config.max_bytes.min(file_bytes.saturating_add(room));
+        self.limit_bytes
+    }
+
+    fn next(&mut self, kind: Kind, max_records: u64) -> Option<Batch> {
+        if let Some((_, range)) = *self.offered.get(kind) {
+            let segments = self.find(range);
+            if !segments.is_empty() {
+                return self.give(segments);
+            }
+            *self.offered.get_mut(kind) = None;
+        }
+        let max_records = max_records.clamp(1, kind.max_records());
+        let segments = if self.commit() { self.form(kind, max_records) } else { self.take_held(kind) };
+        self.give(segments)
+    }
+
+    /// Remembers what is given out, and makes the upload of it.
+    fn give(&mut self, segments: Vec<Segment>) -> Option<Batch> {
+        let (first, last) = (segments.first()?, segments.last()?);
+        let (kind, batch) = (first.kind, first.batch);
+        *self.offered.get_mut(kind) = Some((batch, Range { kind, first: first.id, last: last.id }));
+        match self.frames.upload(&segments) {
+            Ok(body) => {
+                Some(Batch { kind, batch, records: segments.iter().map(|segment| segment.records).sum(), body })
+            }
+            Err(error) => {
+                tracing::error!(%error, "an upload cannot be compressed");
+                None
+            }
+        }
+    }
+
+    fn find(&mut self, range: Range) -> Vec<Segment> {
+        let held: Vec<_> = self.held.iter().filter(|segment| range.contains(segment)).cloned().collect();
+        if !held.is_empty() {
+            return held;
+        }
+        let read = self.store.as_ref().map_or(Ok(Vec::new()), |store| store.read(range));
+        read.unwrap_or_else(|error| {
+            self.fails(error);
+            Vec::new()
+        })
+    }
+
+    /// The batch at the head of a kind: one that was formed before as it was, else as many segments as may go together.
+    fn form(&mut self, kind: Kind, max_records: u64) -> Vec<Segment> {
+        match self.try_form(kind, max_records) {
+            Ok(segments) => segments,
+            Err(error) => {
+                self.fails(error);
+                Vec::new()
+            }
+        }
+    }
+
+    fn try_form(&mut self, kind: Kind, max_records: u64) -> Result<Vec<Segment>, StoreError> {
+        let Some(store) = &mut self.store else { return Ok(Vec::new()) };
+        let mut segments = store.head(kind, max_records, MAX_UPLOAD_BYTES)?;
+        let Some(first) = segments.first() else {
+            store.shrink_if_empty()?;
+            return Ok(Vec::new());
+        };
+        let (batch, first_id, fixed) = (first.batch, first.id, first.fixed);
+        if fixed {
+            // Its bounds may have been wider when it was formed.
+            let all = store.head(kind, u64::MAX, 4 * MAX_UPLOAD_BYTES)?;
+            return Ok(all.into_iter().take_while(|segment| segment.batch == batch).collect());
+        }
+        // A time before this program existed was never sent: the clock is known before anything is.
+        if *self.maybe_sent.get(kind) == Some(first_id) && clock::is_plausible(first.from) {
+            segments.truncate(1);
+            return Ok(segments);
+        }
+        segments.retain(|segment| !segment.fixed);
+        let joined = segments.len() > 1;
+        let mut changed = joined;
+        for segment in &mut segments {
+            segment.batch = batch;
+            segment.fixed = joined;
+            let by_micros = offset_of_boot(store, &self.clock, segment.boot)? - segment.clock_offset_micros;
+            if by_micros.abs() > MENDED_ABOVE_MICROS {
+                match self.frames.shift(segment, by_micros) {
+                    Ok(()) => changed = true,
+                    Err(error) => {
+                        tracing::warn!(%error, "the times of a spooled segment cannot be mended; it is sent as it is")
+                    }
+                }
+            }
+        }
+        if changed {
+            store.rewrite(&segments)?;
+        }
+        Ok(segments)
+    }
+
+    /// While the disk cannot be written: the oldest that is in memory. It is never joined with others later.
+    fn take_held(&mut self, kind: Kind) -> Vec<Segment> {
+        let Some(segment) = self.held.iter_mut().find(|segment| segment.kind == kind) else { return Vec::new() };
+        segment.fixed = true;
+        vec![segment.clone()]
+    }
+
+    fn settle(&mut self, kind: Kind, batch: BatchUuid, verdict: Verdict) {
+        let Some((_, range)) = (*self.offered.get(kind)).filter(|(offered, _)| *offered == batch) else { return };
+        match verdict {
+            Verdict::Stored { rejected } => self.count.rejected_records += rejected,
+            Verdict::Refused => self.refuse(range, batch),
+            Verdict::TooLarge => {
+                let segments = self.find(range);
+                let next_id = &mut self.next_id;
+                let halves = self.frames.halve(&segments, &mut || {
+                    let id = *next_id;
+                    *next_id += 1;
+                    id
+                });
+                match halves {
+                    // They go to the end of the spool: rare enough not to need an order of their own.
+                    Ok(Some(halves)) => self.held.extend(halves),
+                    Ok(None) => self.refuse(range, batch),
+                    Err(error) => {
+                        tracing::error!(%error, "an upload that is too large cannot be split");
+                        self.refuse(range, batch);
+                    }
+                }
+            }
+        }
+        *self.offered.get_mut(kind) = None;
+        self.held.retain(|segment| !range.contains(segment));
+        self.done.push(range);
+    }
+
+    /// Counts an upload the service will never take, and keeps it for someone to look at.
+    fn refuse(&mut self, range: Range, batch: BatchUuid) {
+        let segments = self.find(range);
+        self.count.refused_records += segments.iter().map(|segment| segment.records).sum::<u64>();
+        let dir = self.config.dir.join("refused");
+        let kept = self.frames.upload(&segments).and_then(|body| keep_refused(&dir, batch, &body));
+        if let Err(error) = kept {
+            tracing::warn!(%error, "a refused upload cannot be kept for later inspection");
+        }
+    }
+
+    fn forget(&mut self) {
+        self.commit();
+        for segment in self.held.drain(..) {
+            self.count.drop_of(segment.kind, segment.records);
+        }
+        if let Some(store) = &self.store {
+            for kind in Kind::ALL {
+                self.count.drop_of(kind, store.usage().get(kind).records);
+            }
+        }
+        self.done = Kind::ALL.map(|kind| Range { kind, first: 0, last: i64::MAX }).to_vec();
+        self.offered = PerKind::default();
+        self.commit();
+        self.publish();
+    }
+
+    fn publish(&mut self) {
+        let mut stats = SpoolStats { trouble: self.trouble.clone(), counters: self.count, ..SpoolStats::default() };
+        if let Some(store) = &self.store {
+            stats.usage = *store.usage();
+            stats.counters = store.counters().plus(self.count);
+            stats.oldest = store.oldest().unwrap_or_default();
+        }
+        for segment in &self.held {
+            let usage: &mut Usage = stats.usage.get_mut(segment.kind);
+            usage.segments += 1;
+            usage.records += segment.records;
+            usage.bytes += segment.body.len() as u64;
+        }
+        stats.oldest = stats.oldest.or_else(|| self.held.front().map(|segment| segment.from));
+        for kind in Kind::ALL {
+            stats.usage.get_mut(kind).records += self.gathering.get(kind).records();
+        }
+        *self.stats.lock().unwrap_or_else(PoisonError::into_inner) = stats;
+    }
+}
+
+/// Remembers this boot's clock, so that its records can be mended after a reboot.
+fn remember_clock(store: &mut Store, clock: &Clock, offset: Offset) -> Result<(), StoreError> {
+    if !offset.known {
+        return Ok(());
+    }
+    match store.boot_offset(clock.boot())? {
+        Some(before) if (before - offset.micros).abs() <= MENDED_ABOVE_MICROS / 2 => Ok(()),
+        _ => store.set_boot_offset(clock.boot(), offset.micros),
+    }
+}
+
+/// What has to be added to the time since boot, in this boot or an earlier one, to get the time of day.
+fn offset_of_boot(store: &mut Store, clock: &Clock, boot: Uuid) -> Result<i64, StoreError> {
+    if boot == clock.boot() {
+        return Ok(clock.offset().micros);
+    }
+    if let Some(offset) = store.boot_offset(boot)? {
+        return Ok(offset);
+    }
+    // The clock was never known in that boot. It ended before this one began: that is the latest it can have been.
+    let end_micros = store.boot_end_micros(boot)?.unwrap_or(0);
+    let offset = clock.offset().micros.saturating_sub(end_micros);
+    store.set_boot_offset(boot, offset)?;
+    Ok(offset)
+}
+
+/// Moves a file that makes no sense out of the way; the last one is kept for whoever wants to look.
+fn set_aside(path: &Path, reason: &str) {
+    let aside = path.with_extension("db.damaged");
+    tracing::error!(file = %path.display(), moved_to = %aside.display(), reason, "the spool is damaged; a new one is begun");
+    for suffix in ["", "-wal", "-shm"] {
+        let from = PathBuf::from(format!("{}{suffix}", path.display()));
+        let to = PathBuf::from(format!("{}{suffix}", aside.display()));
+        if from.exists()
+            && let Err(error) = std::fs::rename(&from, &to)
+        {
+            tracing::error!(file = %from.display(), %error, "the damaged file cannot be moved");
+        }
+    }
+}
+
+fn keep_refused(dir: &Path, batch: BatchUuid, body: &[u8]) -> io::Result<()> {
+    std::fs::create_dir_all(dir)?;
+    // Version 7 uuids sort by their time.
+    let mut kept: Vec<PathBuf> =
+        std::fs::read_dir(dir)?.filter_map(|entry| entry.ok().map(|entry| entry.path())).collect();
+    kept.sort();
+    for old in kept.iter().rev().skip(MAX_REFUSED_KEPT - 1) {
+        std::fs::remove_file(old)?;
+    }
+    std::fs::write(dir.join(format!("{batch}.json.zst")), body)
+}

@@ -1,0 +1,236 @@
+//! From the spool to the service, in order and one upload at a time. What the service refuses for good is set aside and counted, so that
+//! it blocks nothing; everything else is tried again until it is delivered. Never changes a batch that may have been sent.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use hub_protocol::HubUuid;
+use hub_protocol::ble::BleUploadResult;
+use reqwest::header::{CONTENT_ENCODING, HeaderName};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::backoff::Backoff;
+use crate::clock::Clock;
+use crate::cloud::{Access, Answer, CallError, Request, Service};
+use crate::identity::Credentials;
+use crate::pulse::Beat;
+use crate::spool::{Batch, Kind, Spool, SpoolStopped, Verdict};
+
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+
+/// The longest that the service's answer "too many" makes the time between two uploads.
+const LONGEST_INTERVAL: Duration = Duration::from_secs(600);
+
+/// How long the loop rests at most: the watchdog wants to see it move.
+const LONGEST_REST: Duration = Duration::from_secs(20);
+
+pub struct Uplink {
+    service: Arc<Service>,
+    spool: Spool,
+    clock: Arc<Clock>,
+    lanes: [Lane; 4],
+    /// Of the service as a whole, when it cannot be reached.
+    backoff: Backoff,
+    delivered: Arc<AtomicU64>,
+}
+
+/// One kind's endpoint, with its own pace: each has its own limit at the service.
+struct Lane {
+    kind: Kind,
+    /// Shortest time between two uploads: grows while the service says "too many", so that more goes into each.
+    interval: Duration,
+    base_interval: Duration,
+    due: Instant,
+    max_records: u64,
+    backoff: Backoff,
+    /// What went wrong last, so that it is said once.
+    said: Option<u16>,
+}
+
+/// What to do after an answer.
+enum Next {
+    Settle(Verdict),
+    Wait(Duration),
+}
+
+impl Uplink {
+    pub fn new(service: Arc<Service>, spool: Spool, clock: Arc<Clock>, base_interval: Duration) -> Self {
+        let backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(300));
+        let lanes = Kind::ALL.map(|kind| Lane {
+            kind,
+            interval: base_interval,
+            base_interval,
+            due: Instant::now(),
+            max_records: kind.max_records(),
+            backoff: backoff.clone(),
+            said: None,
+        });
+        Self { service, spool, clock, lanes, backoff, delivered: Arc::default() }
+    }
+
+    /// Records delivered since the start.
+    pub fn delivered(&self) -> Arc<AtomicU64> {
+        self.delivered.clone()
+    }
+
+    /// Uploads until cancelled, or until the spool has stopped.
+    pub async fn run(&mut self, beat: &Beat, cancel: &CancellationToken) -> Result<(), SpoolStopped> {
+        let mut access = self.service.access();
+        loop {
+            beat.beat();
+            let granted = match &*access.borrow_and_update() {
+                Access::Granted(credentials) => Some(credentials.clone()),
+                Access::Unclaimed | Access::Refused { .. } => None,
+            };
+            let rest = match granted {
+                Some(credentials) => {
+                    let work = self.turn(&credentials);
+                    tokio::select! {
+                        () = cancel.cancelled() => return Ok(()),
+                        rest = work => rest?,
+                    }
+                }
+                None => LONGEST_REST,
+            };
+            tokio::select! {
+                () = cancel.cancelled() => return Ok(()),
+                () = tokio::time::sleep(rest.min(LONGEST_REST)) => {}
+                _ = access.changed() => {}
+            }
+        }
+    }
+
+    /// Sends what there is, once through, until nothing is left or something fails: the last thing before the end.
+    pub async fn drain(&mut self) -> Result<(), SpoolStopped> {
+        let Ok(credentials) = self.service.granted() else { return Ok(()) };
+        for at in 0..self.lanes.len() {
+            while let Some(lane) = self.lanes.get_mut(at) {
+                let Some(batch) = self.spool.next(lane.kind, lane.max_records).await? else { break };
+                let Ok(answer) = send(&self.service, &credentials, &batch).await else { return Ok(()) };
+                match lane.judge(&batch, &answer) {
+                    Next::Settle(verdict) => self.spool.settle(batch.kind, batch.batch, verdict).await?,
+                    Next::Wait(_) => break,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends one batch, of the lane that has waited longest. Gives the time until there may be more to do.
+    async fn turn(&mut self, credentials: &Credentials) -> Result<Duration, SpoolStopped> {
+        if !self.clock.offset().known {
+            // Whatever the answer, it carries the time; data that is sent before would carry 1970.
+            return Ok(match self.service.call_as(credentials, &Request::get("/v1/test")).await {
+                Ok(_) if self.clock.offset().known => Duration::ZERO,
+                _ => self.backoff.next(None),
+            });
+        }
+        let Some(lane) = self.lanes.iter_mut().min_by_key(|lane| lane.due) else { return Ok(LONGEST_REST) };
+        let now = Instant::now();
+        if lane.due > now {
+            return Ok(lane.due - now);
+        }
+        let Some(batch) = self.spool.next(lane.kind, lane.max_records).await? else {
+            lane.due = now + lane.interval;
+            return Ok(Duration::ZERO);
+        };
+        let answer = match send(&self.service, credentials, &batch).await {
+            Ok(answer) => answer,
+            // A claim changes the access, which wakes the loop.
+            Err(CallError::NoAccess) => return Ok(LONGEST_REST),
+            Err(CallError::Unreachable(_)) => return Ok(self.backoff.next(None)),
+        };
+        self.backoff.reset();
+        match lane.judge(&batch, &answer) {
+            Next::Settle(verdict) => {
+                if let Verdict::Stored { rejected } = verdict {
+                    self.delivered.fetch_add(batch.records.saturating_sub(rejected), Ordering::Relaxed);
+                }
+                // A batch as large as they get: there is more, and the service does not mind.
+                let more = batch.records > lane.max_records / 2 && lane.interval == lane.base_interval;
+                lane.due = if more || verdict == Verdict::TooLarge { now } else { now + lane.interval };
+                self.spool.settle(batch.kind, batch.batch, verdict).await?;
+            }
+            Next::Wait(wait) => lane.due = Instant::now() + wait,
+        }
+        Ok(Duration::ZERO)
+    }
+}
+
+async fn send(service: &Service, credentials: &Credentials, batch: &Batch) -> Result<Answer, CallError> {
+    let request = Request::post_json(path(batch.kind, credentials.hub_uuid), batch.body.clone())
+        .header(CONTENT_ENCODING, "zstd")
+        .header(IDEMPOTENCY_KEY, &batch.batch.to_string());
+    service.call_as(credentials, &request).await
+}
+
+fn path(kind: Kind, hub_uuid: HubUuid) -> String {
+    match kind {
+        Kind::BleEvents => "/v1/ble/events".to_owned(),
+        Kind::BleWindows => "/v1/ble/events/windowed".to_owned(),
+        Kind::Telemetry => format!("/v1/hubs/{hub_uuid}/telemetry"),
+        Kind::Logs => format!("/v1/hubs/{hub_uuid}/logs"),
+    }
+}
+
+impl Lane {
+    fn judge(&mut self, batch: &Batch, answer: &Answer) -> Next {
+        match answer.status {
+            _ if answer.is_success() => {
+                if self.said.take().is_some() {
+                    tracing::info!(kind = ?self.kind, "uploads are taken again");
+                }
+                self.backoff.reset();
+                // Slowly back to the usual pace.
+                self.interval = self.interval.mul_f64(0.9).max(self.base_interval);
+                Next::Settle(Verdict::Stored { rejected: self.rejected(batch, answer) })
+            }
+            413 if batch.records > 1 => {
+                self.max_records = (batch.records / 2).max(1);
+                Next::Settle(Verdict::TooLarge)
+            }
+            // Only the service itself can refuse for good: a proxy that does says nothing about the batch.
+            400 | 409 | 413 | 415 | 422 if answer.problem().is_some() => {
+                tracing::error!(
+                    batch_uuid = %batch.batch, records = batch.records, reason = answer.reason(),
+                    "the service refuses an upload for good; it is set aside and counted"
+                );
+                Next::Settle(Verdict::Refused)
+            }
+            429 => {
+                self.interval = (self.interval * 2).clamp(Duration::from_secs(1), LONGEST_INTERVAL);
+                self.say(answer, "the service asks for fewer uploads; they become larger instead");
+                Next::Wait(self.backoff.next(answer.retry_after).max(self.interval))
+            }
+            _ => {
+                self.say(answer, "the service does not take an upload; it is tried again");
+                Next::Wait(self.backoff.next(answer.retry_after))
+            }
+        }
+    }
+
+    fn rejected(&self, batch: &Batch, answer: &Answer) -> u64 {
+        if !batch.kind.is_ble() {
+            return 0;
+        }
+        // A success counts as one even when its body cannot be read: the batch is stored.
+        let Ok(result) = answer.data::<BleUploadResult>() else { return 0 };
+        if let Some(first) = result.rejected.first() {
+            tracing::warn!(
+                batch_uuid = %batch.batch, rejected = result.rejected.len(), index = first.index, reason = first.message,
+                "the service took an upload but for some of its records"
+            );
+        }
+        result.rejected.len() as u64
+    }
+
+    /// Says a trouble once.
+    fn say(&mut self, answer: &Answer, what: &str) {
+        if self.said != Some(answer.status) {
+            self.said = Some(answer.status);
+            tracing::warn!(kind = ?self.kind, reason = answer.reason(), "{what}");
+        }
+    }
+}
