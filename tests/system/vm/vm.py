@@ -6,6 +6,7 @@ import os
 import queue
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -37,9 +38,9 @@ def until(what, condition, timeout_s, every_s=0.3):
 
 
 class Vm:
-    """A booted machine. Its disk's changes are thrown away when it ends."""
+    """A booted machine. Its disk's changes are thrown away when it ends; those of the `disk` file, its second one, are kept."""
 
-    def __init__(self, image, share, accelerator, console):
+    def __init__(self, image, share, accelerator, console, disk=None):
         self.folder = tempfile.mkdtemp(prefix="hub-vm-")
         control = os.path.join(self.folder, "control")
         acceleration = {"kvm": ["-accel", "kvm", "-cpu", "host"], "tcg": ["-accel", "tcg,thread=multi,tb-size=512", "-cpu", "max"]}
@@ -49,6 +50,7 @@ class Vm:
             "-kernel", os.path.join(image, "vmlinuz"), "-initrd", os.path.join(image, "initrd.img"),
             "-append", "console=ttyS0 root=/dev/vda rw quiet systemd.show_status=0 panic=-1",
             "-drive", f"file={image}/root.ext4,format=raw,if=virtio,snapshot=on",
+            *(["-drive", f"file={disk},format=raw,if=virtio"] if disk else []),
             "-virtfs", f"local,path={share},mount_tag=share,security_model=none,readonly=on,multidevs=remap",
             "-netdev", "user,id=net0", "-device", "virtio-net-pci,netdev=net0", "-device", "virtio-rng-pci",
             "-device", "virtio-serial-pci", "-chardev", f"socket,id=control,path={control},server=on,wait=off",
@@ -108,6 +110,7 @@ class Vm:
         return out.strip()
 
     def close(self):
+        """Pulls the plug."""
         self.process.kill()
         self.process.wait()
         self.process.stderr.close()
@@ -195,7 +198,15 @@ class Cloud:
                 break
         return [e for e in reversed(found) if address in (None, e["address"])]
 
+    def freeze(self):
+        """Still there and silent, as a service behind a dead link is."""
+        self.process.send_signal(signal.SIGSTOP)
+
+    def thaw(self):
+        self.process.send_signal(signal.SIGCONT)
+
     def close(self):
+        self.thaw()
         self.process.terminate()
         try:
             self.process.wait(timeout=15)
