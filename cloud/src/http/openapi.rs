@@ -5,10 +5,13 @@ use aide::openapi::{
     SecurityScheme,
 };
 use aide::swagger::Swagger;
+use axum::Extension;
 use axum::http::header;
 use axum::response::{Html, IntoResponse, Response};
 use bytes::Bytes;
 use serde_json::json;
+
+use crate::authz::Public;
 
 /// A description with no paths yet.
 pub fn base() -> OpenApi {
@@ -91,12 +94,15 @@ fn add_path_parameter(operation: &mut Operation, name: &str) {
     );
 }
 
-/// Serves the finished document.
-pub fn document(json: Bytes) -> Response {
-    ([(header::CONTENT_TYPE, "application/json")], json).into_response()
+/// The finished document, as it is sent.
+#[derive(Clone)]
+pub struct Document(pub Bytes);
+
+pub async fn document(_: Public, Extension(document): Extension<Document>) -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], document.0).into_response()
 }
 
 /// The browsable page. Everything it needs is in it: it works where there is no internet.
-pub fn page() -> Html<String> {
+pub async fn page(_: Public) -> Html<String> {
     Html(Swagger::new("/openapi.json").with_title("hub-cloud API").html())
 }

@@ -2,13 +2,13 @@
 
 use aide::axum::ApiRouter;
 use aide::axum::routing::get_with;
-use aide::openapi::OpenApi;
+use aide::openapi::{MediaType, OpenApi, ReferenceOr, Response as ApiResponse, StatusCode as Status};
 use aide::transform::TransformOperation;
-use axum::Router;
 use axum::extract::Request;
 use axum::http::{HeaderValue, StatusCode};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Router};
 use bytes::Bytes;
 use tower_http::catch_panic::CatchPanicLayer;
 
@@ -22,7 +22,15 @@ fn routes() -> ApiRouter<App> {
         // --- the service itself
         .api_route("/healthz", get_with(health::healthz, doc("service", "Whether the process lives")))
         .api_route("/readyz", get_with(health::readyz, doc("service", "Whether the service can serve now")))
-        .route("/metrics", axum::routing::get(metrics::metrics))
+        .api_route(
+            "/metrics",
+            get_with(metrics::metrics, doc_as("application/openmetrics-text", "service", "Numbers for Prometheus")),
+        )
+        .api_route(
+            "/openapi.json",
+            get_with(openapi::document, doc_as("application/json", "service", "This description (OpenAPI 3.1)")),
+        )
+        .api_route("/docs", get_with(openapi::page, doc_as("text/html", "service", "This description, as a page")))
         // --- people
         .api_route(
             "/.well-known/jwks.json",
@@ -33,6 +41,22 @@ fn routes() -> ApiRouter<App> {
 /// Names an operation in the API description.
 fn doc(tag: &'static str, summary: &'static str) -> impl FnOnce(TransformOperation<'_>) -> TransformOperation<'_> {
     move |operation| operation.tag(tag).summary(summary)
+}
+
+/// As [`doc`], for an answer that is not the usual envelope.
+fn doc_as(
+    media_type: &'static str,
+    tag: &'static str,
+    summary: &'static str,
+) -> impl FnOnce(TransformOperation<'_>) -> TransformOperation<'_> {
+    move |operation| {
+        let mut operation = doc(tag, summary)(operation);
+        let content = [(media_type.to_owned(), MediaType::default())].into_iter().collect();
+        let response = ApiResponse { description: "Done.".to_owned(), content, ..ApiResponse::default() };
+        let responses = operation.inner_mut().responses.get_or_insert_default();
+        responses.responses.insert(Status::Code(200), ReferenceOr::Item(response));
+        operation
+    }
 }
 
 /// The API's description alone.
@@ -51,8 +75,7 @@ pub fn router(app: App) -> Router {
     // A document made of strings and maps; it serialises.
     let document = Bytes::from(serde_json::to_vec(&api).unwrap_or_default());
     router
-        .route("/openapi.json", axum::routing::get(move || async move { openapi::document(document) }))
-        .route("/docs", axum::routing::get(|| async { openapi::page() }))
+        .layer(Extension(openapi::Document(document)))
         .fallback(unknown_path)
         .method_not_allowed_fallback(wrong_method)
         .layer(from_fn_with_state(app.clone(), metrics::layer))

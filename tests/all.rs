@@ -1,0 +1,4 @@
+//! All tests of the whole product. The folders mirror the service's URLs.
+
+mod api;
+mod contract;

@@ -1,0 +1,3 @@
+//! Endpoints as their callers see them.
+
+mod service;

@@ -1,0 +1,164 @@
+//! The service's own description of its API, read the way the contract tests ask for it, and checked for being what it claims to be.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
+
+use hub_cloud::http::router;
+use serde_json::{Map, Value};
+
+pub static DOCUMENT: LazyLock<Value> =
+    LazyLock::new(|| serde_json::to_value(router::describe()).expect("the description is JSON"));
+
+/// One operation of the document.
+#[derive(Clone, Debug)]
+pub struct Operation {
+    /// In capitals.
+    pub method: String,
+    pub path: String,
+    pub value: &'static Value,
+}
+
+const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
+
+pub fn operations() -> Vec<Operation> {
+    let mut operations = Vec::new();
+    for (path, item) in object(&DOCUMENT["paths"]) {
+        for (method, value) in object(item).iter().filter(|(method, _)| METHODS.contains(&method.as_str())) {
+            operations.push(Operation { method: method.to_uppercase(), path: path.clone(), value });
+        }
+    }
+    operations
+}
+
+impl Operation {
+    /// As in `GET /tenant/hubs`.
+    pub fn name(&self) -> String {
+        format!("{} {}", self.method, self.path)
+    }
+
+    /// Who may call: `public`, `user`, `platform`, `hub`, `tenant:<permission>`. Empty when the handler does not say.
+    pub fn access(&self) -> &'static str {
+        self.value["x-access"].as_str().unwrap_or_default()
+    }
+
+    /// Status and description of the successful response.
+    pub fn success(&self) -> Option<(u16, &'static Value)> {
+        let responses = object(&self.value["responses"]).iter();
+        let mut successes = responses.filter_map(|(status, response)| Some((status.parse().ok()?, response)));
+        successes.find(|(status, _)| (200..300).contains(status)).map(|(status, response)| (status, resolve(response)))
+    }
+
+    /// The parameters at a place (`path`, `query`, `header`), and whether each is required.
+    pub fn parameters(&self, place: &str) -> BTreeMap<&'static str, bool> {
+        let parameters = self.value["parameters"].as_array().map(Vec::as_slice).unwrap_or_default().iter().map(resolve);
+        let here = parameters.filter(|parameter| parameter["in"] == place);
+        here.map(|parameter| (text(&parameter["name"]), parameter["required"] == true)).collect()
+    }
+
+    pub fn path_parameters(&self) -> Vec<&str> {
+        self.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}')).collect()
+    }
+}
+
+/// What a `$ref` points at, or the value itself.
+pub fn resolve(value: &'static Value) -> &'static Value {
+    let mut value = value;
+    while let Some(reference) = value.get("$ref").and_then(Value::as_str) {
+        value = target(reference).unwrap_or_else(|| panic!("{reference} points at nothing"));
+    }
+    value
+}
+
+fn target(reference: &str) -> Option<&'static Value> {
+    DOCUMENT.pointer(reference.strip_prefix('#')?)
+}
+
+pub fn object(value: &Value) -> &Map<String, Value> {
+    static EMPTY: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
+    value.as_object().unwrap_or(&EMPTY)
+}
+
+fn text(value: &'static Value) -> &'static str {
+    value.as_str().unwrap_or_default()
+}
+
+/// Calls `visit` with every value of the document and where it is.
+fn walk(value: &'static Value, place: &str, visit: &mut impl FnMut(&str, &'static Value)) {
+    visit(place, value);
+    match value {
+        Value::Object(map) => map.iter().for_each(|(key, value)| walk(value, &format!("{place}/{key}"), visit)),
+        Value::Array(items) => {
+            items.iter().enumerate().for_each(|(index, value)| walk(value, &format!("{place}/{index}"), visit));
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn is_a_description_of_version_3_1() {
+    assert!(text(&DOCUMENT["openapi"]).starts_with("3.1."), "openapi: {}", DOCUMENT["openapi"]);
+    assert_eq!(DOCUMENT["info"]["version"], "1.0.0");
+    assert!(!text(&DOCUMENT["info"]["title"]).is_empty(), "no title");
+    assert!(!operations().is_empty(), "no operations");
+}
+
+#[test]
+fn every_reference_points_at_something() {
+    let mut dangling = Vec::new();
+    walk(&DOCUMENT, "", &mut |place, value| {
+        if let Some(reference) = value.get("$ref").and_then(Value::as_str)
+            && target(reference).is_none()
+        {
+            dangling.push(format!("{place}: {reference}"));
+        }
+    });
+    assert!(dangling.is_empty(), "{dangling:#?}");
+}
+
+#[test]
+fn every_operation_is_described_whole() {
+    let schemes = object(&DOCUMENT["components"]["securitySchemes"]);
+    let mut faults = Vec::new();
+    let mut ids = BTreeSet::new();
+    for operation in operations() {
+        let mut fault = |what: String| faults.push(format!("{}: {what}", operation.name()));
+        if text(&operation.value["summary"]).is_empty() {
+            fault("no summary".into());
+        }
+        if operation.value["tags"].as_array().is_none_or(Vec::is_empty) {
+            fault("no tag".into());
+        }
+        if operation.success().is_none() {
+            fault("no successful response".into());
+        }
+        for (status, response) in object(&operation.value["responses"]) {
+            if resolve(response)["description"].as_str().is_none() {
+                fault(format!("response {status} has no description"));
+            }
+        }
+        if let Some(id) = operation.value["operationId"].as_str()
+            && !ids.insert(id)
+        {
+            fault(format!("the operationId {id} is another operation's too"));
+        }
+        let named: BTreeSet<&str> = operation.path_parameters().into_iter().collect();
+        let described: BTreeSet<&str> = operation.parameters("path").into_keys().collect();
+        if named != described {
+            fault(format!("the path has {named:?}, the parameters are {described:?}"));
+        }
+        for requirement in operation.value["security"].as_array().into_iter().flatten() {
+            for scheme in object(requirement).keys().filter(|scheme| !schemes.contains_key(*scheme)) {
+                fault(format!("the security scheme {scheme} is nowhere described"));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{faults:#?}");
+}
+
+/// A handler says who may call it by taking an extractor of `authz` or `authn`, and that writes `x-access`.
+#[test]
+fn every_handler_says_who_may_call_it() {
+    let silent: Vec<String> =
+        operations().iter().filter(|operation| operation.access().is_empty()).map(Operation::name).collect();
+    assert!(silent.is_empty(), "these handlers take no access extractor: {silent:#?}");
+}

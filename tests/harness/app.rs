@@ -1,0 +1,145 @@
+//! The service itself, in this process, behind a real socket, on a database of its own.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicI64;
+
+use hub_cloud::app::App;
+use hub_cloud::clock::Clock;
+use hub_cloud::config::{Config, Settings};
+use hub_cloud::http::router;
+use hub_cloud::http::serve::Server;
+use hub_protocol::Timestamp;
+use secrecy::ExposeSecret;
+use tempfile::TempDir;
+
+use crate::client::Client;
+use crate::postgres::{self, Database};
+
+/// What a test can run on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Backend {
+    Sqlite,
+    Postgres,
+}
+
+impl fmt::Display for Backend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Sqlite => "SQLite",
+            Self::Postgres => "PostgreSQL",
+        })
+    }
+}
+
+/// The databases to test on: SQLite always, PostgreSQL where one answers.
+pub fn backends() -> Vec<Backend> {
+    match postgres::is_reachable() {
+        true => vec![Backend::Sqlite, Backend::Postgres],
+        false => vec![Backend::Sqlite],
+    }
+}
+
+/// How the service is set up, where a test cares.
+#[derive(Clone, Default)]
+pub struct Options {
+    pub clock: Option<Clock>,
+    /// Settings that differ from their defaults. Address, database, data directory and master key are the harness's.
+    pub settings: Settings,
+}
+
+/// A clock that stands still at `time`; the number is microseconds since 1970 and is the test's to move.
+pub fn set_clock(time: Timestamp) -> (Clock, Arc<AtomicI64>) {
+    let micros = Arc::new(AtomicI64::new(time.as_micros()));
+    (Clock::Set(micros.clone()), micros)
+}
+
+/// What keeps the database's place, until the last service on it is gone.
+enum Storage {
+    /// The file lies in the data directory.
+    Sqlite,
+    Postgres(#[expect(dead_code, reason = "held, and dropped last")] Database),
+}
+
+/// A running service. Dropping it ends the service and removes what it stored.
+pub struct TestApp {
+    pub app: App,
+    pub url: String,
+    pub backend: Backend,
+    data_dir: Arc<TempDir>,
+    storage: Arc<Storage>,
+}
+
+/// One for all services of all tests, so that replicas share it.
+pub const MASTER_KEY: &str = "6d61737465726b65796f6674686574657374736d61737465726b65796f667468";
+
+impl TestApp {
+    pub async fn new(backend: Backend) -> Self {
+        Self::with(backend, Options::default()).await
+    }
+
+    pub async fn with(backend: Backend, options: Options) -> Self {
+        // Shown when the test fails: which of the two it was.
+        println!("on {backend}");
+        let data_dir = Arc::new(tempfile::tempdir().expect("a directory"));
+        let (url, storage) = match backend {
+            Backend::Sqlite => (format!("sqlite:{}", sqlite_file(&data_dir).display()), Storage::Sqlite),
+            Backend::Postgres => {
+                let database = Database::create().await;
+                (database.url.clone(), Storage::Postgres(database))
+            }
+        };
+        Self::start(backend, options, url, data_dir, Arc::new(storage)).await
+    }
+
+    /// A second service on the same database, as if on another machine.
+    pub async fn replica_of(other: &TestApp, options: Options) -> Self {
+        let url = other.app.config.database_url.expose_secret().to_owned();
+        Self::start(other.backend, options, url, other.data_dir.clone(), other.storage.clone()).await
+    }
+
+    async fn start(
+        backend: Backend,
+        options: Options,
+        database_url: String,
+        data_dir: Arc<TempDir>,
+        storage: Arc<Storage>,
+    ) -> Self {
+        crate::client::install_tls();
+        let settings = Settings {
+            listen: Some(([127, 0, 0, 1], 0).into()),
+            database_url: Some(database_url),
+            data_dir: Some(data_dir.path().to_owned()),
+            master_key: Some(MASTER_KEY.to_owned()),
+            ..options.settings
+        };
+        let config = Config::load(settings, None).expect("a configuration");
+        let app = App::start(config, options.clock.unwrap_or(Clock::System)).await.expect("the service starts");
+        let server = Server::bind(&app).await.expect("the service listens");
+        let url = server.url();
+        let serving = app.clone();
+        tokio::spawn(async move { server.run(&serving, router::router(serving.clone())).await });
+        Self { app, url, backend, data_dir, storage }
+    }
+
+    /// A caller without credentials.
+    pub fn client(&self) -> Client {
+        Client::new(&self.url)
+    }
+
+    /// The database file, where it is one.
+    pub fn sqlite_file(&self) -> Option<PathBuf> {
+        matches!(*self.storage, Storage::Sqlite).then(|| sqlite_file(&self.data_dir))
+    }
+}
+
+impl Drop for TestApp {
+    fn drop(&mut self) {
+        self.app.shutdown.cancel();
+    }
+}
+
+fn sqlite_file(data_dir: &TempDir) -> PathBuf {
+    data_dir.path().join("hub-cloud.sqlite")
+}

@@ -1,0 +1,146 @@
+//! A caller over HTTP: where to, and with which headers. Answers are read whole, so that a failed assertion can show them.
+
+use std::sync::Once;
+use std::time::Duration;
+
+use hub_protocol::{Problem, TenantUuid};
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Method, RequestBuilder, StatusCode};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+/// Makes the process's one TLS provider the default.
+pub fn install_tls() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+    });
+}
+
+#[derive(Clone)]
+pub struct Client {
+    pub http: reqwest::Client,
+    pub url: String,
+    pub headers: HeaderMap,
+}
+
+impl Client {
+    pub fn new(url: &str) -> Self {
+        install_tls();
+        let http = reqwest::Client::builder().timeout(Duration::from_secs(60)).no_proxy().build().expect("a client");
+        Self { http, url: url.to_owned(), headers: HeaderMap::new() }
+    }
+
+    /// The same caller at another replica.
+    pub fn at(&self, url: &str) -> Self {
+        Self { url: url.to_owned(), ..self.clone() }
+    }
+
+    pub fn bearer(&self, token: &str) -> Self {
+        self.header(AUTHORIZATION, &format!("Bearer {token}"))
+    }
+
+    pub fn tenant(&self, tenant_uuid: TenantUuid) -> Self {
+        self.header(HeaderName::from_static("x-tenant-uuid"), &tenant_uuid.to_string())
+    }
+
+    pub fn header(&self, name: HeaderName, value: &str) -> Self {
+        let mut client = self.clone();
+        client.headers.insert(name, HeaderValue::from_str(value).expect("a header value"));
+        client
+    }
+
+    pub fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        self.http.request(method, format!("{}{path}", self.url)).headers(self.headers.clone())
+    }
+
+    pub fn get(&self, path: &str) -> RequestBuilder {
+        self.request(Method::GET, path)
+    }
+
+    pub fn post(&self, path: &str) -> RequestBuilder {
+        self.request(Method::POST, path)
+    }
+
+    pub fn patch(&self, path: &str) -> RequestBuilder {
+        self.request(Method::PATCH, path)
+    }
+
+    pub fn delete(&self, path: &str) -> RequestBuilder {
+        self.request(Method::DELETE, path)
+    }
+}
+
+/// Sends a request and reads the whole answer.
+pub trait Call {
+    fn call(self) -> impl Future<Output = Reply> + Send;
+    /// As `call`, for callers to whom the service may be away.
+    fn try_call(self) -> impl Future<Output = reqwest::Result<Reply>> + Send;
+}
+
+impl Call for RequestBuilder {
+    async fn call(self) -> Reply {
+        self.try_call().await.expect("an answer")
+    }
+
+    async fn try_call(self) -> reqwest::Result<Reply> {
+        let (http, request) = self.build_split();
+        let request = request?;
+        let asked = format!("{} {}", request.method(), request.url());
+        let response = http.execute(request).await?;
+        let (status, headers) = (response.status(), response.headers().clone());
+        let body = String::from_utf8_lossy(&response.bytes().await?).into_owned();
+        Ok(Reply { asked, status, headers, body })
+    }
+}
+
+/// An answer.
+#[derive(Clone, Debug)]
+pub struct Reply {
+    /// Method and URL of the request.
+    pub asked: String,
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub body: String,
+}
+
+impl Reply {
+    /// Fails the test, showing the answer, unless it has this status.
+    #[track_caller]
+    pub fn expect(self, status: u16) -> Self {
+        assert_eq!(self.status.as_u16(), status, "{} was answered: {}", self.asked, self.body);
+        self
+    }
+
+    #[track_caller]
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.body)
+            .unwrap_or_else(|error| panic!("{}: {error}, in {}: {}", self.asked, self.status, self.body))
+    }
+
+    /// The payload of `{"data": ...}`.
+    #[track_caller]
+    pub fn data<T: DeserializeOwned>(&self) -> T {
+        let mut json = self.json();
+        serde_json::from_value(json["data"].take())
+            .unwrap_or_else(|error| panic!("{}: {error}, in {}", self.asked, self.body))
+    }
+
+    /// The body of a failure. Fails the test unless it is the one that all failures have.
+    #[track_caller]
+    pub fn problem(&self) -> Problem {
+        let problem: Problem = serde_json::from_str(&self.body)
+            .unwrap_or_else(|error| panic!("{}: {error}, in {}: {}", self.asked, self.status, self.body));
+        assert!(!problem.message.is_empty(), "{}: no message", self.asked);
+        let code = &problem.code;
+        let is_code = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+        assert!(!code.is_empty() && code.chars().all(is_code), "{}: the code is `{code}`", self.asked);
+        assert_eq!(self.header("x-request-id"), problem.request_id, "{}: the request's id", self.asked);
+        problem
+    }
+
+    /// A header's value, empty when there is none.
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+    }
+}

@@ -1,0 +1,25 @@
+//! What every test starts from: the real service on either database, callers of every kind, and the real programs as processes.
+//! Nothing of the product is replaced here but the clock.
+
+pub mod app;
+pub mod client;
+pub mod hub;
+pub mod people;
+pub mod postgres;
+pub mod process;
+
+pub use app::{Backend, Options, TestApp, backends};
+pub use client::{Call, Client, Reply};
+pub use hub::SimulatedHub;
+pub use people::{Person, Tenant};
+
+/// Says on standard error, past the test runner's capture, what was left out and what it takes. Where nothing may be left out
+/// (`HUB_TESTS_REQUIRE=1`), leaving it out is the failure.
+pub fn skip(what: &str, needs: &str) {
+    use std::io::Write;
+    let line = format!("skipped: {what} needs {needs}\n");
+    if std::env::var_os("HUB_TESTS_REQUIRE").is_some_and(|value| value == "1") {
+        panic!("{line}");
+    }
+    let _ = std::io::stderr().write_all(line.as_bytes());
+}

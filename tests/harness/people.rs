@@ -1,0 +1,103 @@
+//! People and the tenants they are members of.
+
+use hub_cloud::authn::user::{self, User};
+use hub_cloud::authz::permission::Role;
+use hub_cloud::db::sql;
+use hub_protocol::{PersonaUuid, TenantUuid, Timestamp, UserUuid};
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::app::TestApp;
+use crate::client::{Call, Client};
+
+/// Someone with an account and a good access token.
+#[derive(Clone)]
+pub struct Person {
+    pub email: String,
+    pub login: Login,
+    pub client: Client,
+}
+
+/// What registering, logging in and refreshing answer.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Login {
+    pub user_uuid: UserUuid,
+    pub persona_uuid: PersonaUuid,
+    pub access_token: String,
+    pub refresh_token: String,
+    pub expires_at: Timestamp,
+}
+
+pub const PASSWORD: &str = "correct horse battery staple";
+
+impl Person {
+    /// A new account, of which there is no other.
+    pub async fn register(client: &Client) -> Self {
+        let email = format!("{}@example.com", uuid::Uuid::new_v4().simple());
+        let body = json!({"email": email, "password": PASSWORD});
+        let login: Login = client.post("/auth/register").json(&body).call().await.expect(201).data();
+        let client = client.bearer(&login.access_token);
+        Self { email, login, client }
+    }
+
+    /// The same person with a token that says platform administrator.
+    pub fn as_platform_admin(&self, app: &TestApp) -> Client {
+        let user =
+            User { user_uuid: self.login.user_uuid, persona_uuid: self.login.persona_uuid, is_platform_admin: true };
+        let (token, _) = user::issue(&app.app, &user, app.app.clock.now()).expect("a token");
+        self.client.bearer(&token)
+    }
+}
+
+/// A tenant as its owner sees it.
+#[derive(Clone)]
+pub struct Tenant {
+    pub tenant_uuid: TenantUuid,
+    pub owner: Person,
+    /// The owner, acting in this tenant.
+    pub client: Client,
+}
+
+impl Tenant {
+    /// A new tenant with an owner of its own.
+    pub async fn create(client: &Client) -> Self {
+        let owner = Person::register(client).await;
+        let name = format!("Tenant of {}", owner.email);
+        let reply = owner.client.post("/tenant/tenants").json(&json!({"name": name})).call().await.expect(200);
+        let tenant_uuid = reply.json()["data"]["tenantUuid"].as_str().and_then(|uuid| uuid.parse().ok());
+        let tenant_uuid = tenant_uuid.unwrap_or_else(|| panic!("no tenantUuid in {}", reply.body));
+        let client = owner.client.tenant(tenant_uuid);
+        Self { tenant_uuid, owner, client }
+    }
+
+    /// Someone new with this role, acting in this tenant.
+    pub async fn member(&self, app: &TestApp, role: Role) -> Client {
+        let person = Person::register(&app.client()).await;
+        let mut tx = app.app.db.begin().await.expect("a transaction");
+        sql(
+            "INSERT INTO personas (persona_uuid, user_uuid, tenant_uuid, role, created_at) VALUES ($1, $2, $3, $4, $5)",
+        )
+        .bind(PersonaUuid::new())
+        .bind(person.login.user_uuid)
+        .bind(self.tenant_uuid)
+        .bind(role.name())
+        .bind(app.app.clock.now())
+        .execute(&mut tx)
+        .await
+        .expect("a membership");
+        tx.commit_unaudited("a test's own set-up").await.expect("a commit");
+        person.client.tenant(self.tenant_uuid)
+    }
+
+    /// A code that claims one hub.
+    pub async fn claim_code(&self) -> String {
+        self.claim_code_for(1).await
+    }
+
+    pub async fn claim_code_for(&self, max_uses: u32) -> String {
+        let body = json!({"maxUses": max_uses});
+        let reply = self.client.post("/tenant/hubs/claim-codes").json(&body).call().await.expect(200);
+        reply.json()["data"]["claimCode"].as_str().expect("a claim code").to_owned()
+    }
+}

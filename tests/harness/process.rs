@@ -1,0 +1,83 @@
+//! The real programs, started, killed and started again. They are taken from where cargo put them beside the tests, so whoever runs the tests builds
+//! them first (`tests/run` does).
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{Child, Command};
+use tokio::sync::watch;
+
+/// A start that takes longer has failed.
+const START_TIMEOUT: Duration = Duration::from_secs(30);
+/// Lines kept to show when something goes wrong.
+const KEPT_LINES: usize = 40;
+
+/// A program that runs until it is killed, or dropped.
+pub struct Process {
+    name: String,
+    child: Child,
+    lines: Arc<Mutex<VecDeque<String>>>,
+    listening: watch::Receiver<Option<String>>,
+}
+
+/// A program built from this workspace.
+pub fn program(name: &str) -> PathBuf {
+    let tests = std::env::current_exe().expect("this program's path");
+    let folder = tests.parent().and_then(|deps| deps.parent()).expect("the folder of built programs");
+    let path = folder.join(name);
+    assert!(path.exists(), "{} is not built; run: cargo build --bins", path.display());
+    path
+}
+
+impl Process {
+    /// Starts a program of this workspace.
+    pub fn start(name: &str, arguments: &[&str], environment: &[(&str, &str)]) -> Self {
+        let mut command = Command::new(program(name));
+        command.args(arguments).envs(environment.iter().copied());
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(true);
+        let mut child = command.spawn().unwrap_or_else(|error| panic!("{name} does not start: {error}"));
+        let mut stderr = BufReader::new(child.stderr.take().expect("standard error is piped")).lines();
+        let lines = Arc::new(Mutex::new(VecDeque::new()));
+        let (announce, listening) = watch::channel(None);
+        let kept = lines.clone();
+        tokio::spawn(async move {
+            while let Ok(Some(line)) = stderr.next_line().await {
+                if let Some(url) = line.strip_prefix("listening on ") {
+                    let _ = announce.send(Some(url.to_owned()));
+                }
+                let mut kept = kept.lock().expect("the lines");
+                if kept.len() == KEPT_LINES {
+                    kept.pop_front();
+                }
+                kept.push_back(line);
+            }
+        });
+        Self { name: name.to_owned(), child, lines, listening }
+    }
+
+    /// The URL it says it listens on, once it does.
+    pub async fn url(&mut self) -> String {
+        let url = async { Some(self.listening.wait_for(Option::is_some).await.ok()?.clone().unwrap_or_default()) };
+        let url = tokio::time::timeout(START_TIMEOUT, url).await.ok().flatten();
+        url.unwrap_or_else(|| panic!("{} did not begin to listen:\n{}", self.name, self.last_lines()))
+    }
+
+    /// `SIGKILL`: no destructor runs, nothing is flushed.
+    pub async fn kill(mut self) {
+        self.child.kill().await.unwrap_or_else(|error| panic!("{} cannot be killed: {error}", self.name));
+    }
+
+    /// Whether it still runs.
+    pub fn is_running(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// The last of what it wrote to standard error.
+    pub fn last_lines(&self) -> String {
+        self.lines.lock().expect("the lines").iter().fold(String::new(), |all, line| all + line + "\n")
+    }
+}
