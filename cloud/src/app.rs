@@ -10,6 +10,7 @@ use crate::authn::keys::Keys;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::db::{Db, migrate};
+use crate::domain::accounts::password::Passwords;
 use crate::http::metrics::Metrics;
 use crate::sealing::{MasterKeyError, Sealer};
 
@@ -22,6 +23,7 @@ pub struct Inner {
     pub clock: Clock,
     pub sealer: Sealer,
     pub keys: Keys,
+    pub passwords: Passwords,
     pub metrics: Metrics,
     /// Cancelled when the service is to end: streams close, workers stop after what they are doing.
     pub shutdown: CancellationToken,
@@ -63,8 +65,16 @@ impl App {
         migrate::run(&db, now).await?;
         let keys = Keys::new(sealer.clone());
         keys.load(&db, now).await.map_err(StartError::Keys)?;
-        let inner =
-            Inner { config, db, clock, sealer, keys, metrics: Metrics::new(), shutdown: CancellationToken::new() };
+        let inner = Inner {
+            config,
+            db,
+            clock,
+            sealer,
+            keys,
+            passwords: Passwords::new(),
+            metrics: Metrics::new(),
+            shutdown: CancellationToken::new(),
+        };
         Ok(Self(Arc::new(inner)))
     }
 }

@@ -43,9 +43,14 @@ impl Role {
             Self::Owner => "OWNER",
         }
     }
+}
 
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|role| role.name() == name)
+/// As the database holds it.
+impl TryFrom<String> for Role {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, String> {
+        Self::ALL.into_iter().find(|role| role.name() == name).ok_or_else(|| format!("unknown role {name}"))
     }
 }
 

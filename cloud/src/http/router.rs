@@ -1,7 +1,7 @@
 //! Every URL of the service, on one page.
 
 use aide::axum::ApiRouter;
-use aide::axum::routing::get_with;
+use aide::axum::routing::{get_with, post_with};
 use aide::openapi::{MediaType, OpenApi, ReferenceOr, Response as ApiResponse, StatusCode as Status};
 use aide::transform::TransformOperation;
 use axum::extract::Request;
@@ -14,7 +14,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 
 use super::{health, metrics, openapi, request_id};
 use crate::app::App;
-use crate::domain::accounts;
+use crate::domain::{accounts, tenants};
 use crate::error::Error;
 
 fn routes() -> ApiRouter<App> {
@@ -35,6 +35,16 @@ fn routes() -> ApiRouter<App> {
         .api_route(
             "/.well-known/jwks.json",
             get_with(accounts::http::jwks, doc("auth", "Keys that user tokens are checked with")),
+        )
+        .api_route("/auth/register", post_with(accounts::http::register, doc("auth", "Make an account, and log in")))
+        .api_route("/auth/login", post_with(accounts::http::login, doc("auth", "Log in")))
+        .api_route("/auth/refresh", post_with(accounts::http::refresh, doc("auth", "Exchange a refresh token")))
+        .api_route("/auth/logout", post_with(accounts::http::logout, doc("auth", "End a login")))
+        // --- tenants
+        .api_route(
+            "/tenant/tenants",
+            get_with(tenants::http::list, doc("tenant-tenants", "The tenants you belong to"))
+                .post_with(tenants::http::create, doc("tenant-tenants", "Found a tenant, as its OWNER")),
         )
 }
 
@@ -105,5 +115,7 @@ async fn security_headers(request: Request, next: Next) -> Response {
     headers.insert("x-content-type-options", HeaderValue::from_static("nosniff"));
     headers.insert("x-frame-options", HeaderValue::from_static("DENY"));
     headers.insert("referrer-policy", HeaderValue::from_static("no-referrer"));
+    // Answers hold tokens and people's data: what may be kept says so itself.
+    headers.entry("cache-control").or_insert(HeaderValue::from_static("no-store"));
     response
 }

@@ -4,12 +4,69 @@ use aide::OperationOutput;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
+use super::Session;
 use crate::app::App;
 use crate::authn::keys::PublicKey;
 use crate::authz::Public;
-use crate::http::answer::json_response;
+use crate::error::Result;
+use crate::http::answer::{Answer, Created, NoContent, json_response};
+use crate::http::client_address::ClientAddress;
+use crate::http::extract::Json;
+
+#[derive(Deserialize, JsonSchema)]
+pub struct RegisterRequest {
+    /// Read without regard to case.
+    email: String,
+    /// 8 to 200 characters.
+    password: String,
+    /// Up to 80 characters.
+    nickname: Option<String>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub struct LoginRequest {
+    email: String,
+    password: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RefreshRequest {
+    refresh_token: String,
+}
+
+pub async fn register(
+    _: Public,
+    State(app): State<App>,
+    ClientAddress(address): ClientAddress,
+    Json(request): Json<RegisterRequest>,
+) -> Result<Created<Session>> {
+    let RegisterRequest { email, password, nickname } = request;
+    super::register(&app, address, &email, password, nickname.as_deref()).await.map(Created)
+}
+
+pub async fn login(
+    _: Public,
+    State(app): State<App>,
+    ClientAddress(address): ClientAddress,
+    Json(LoginRequest { email, password }): Json<LoginRequest>,
+) -> Result<Answer<Session>> {
+    super::login(&app, address, &email, password).await.map(Answer)
+}
+
+pub async fn refresh(
+    _: Public,
+    State(app): State<App>,
+    Json(request): Json<RefreshRequest>,
+) -> Result<Answer<Session>> {
+    super::refresh(&app, &request.refresh_token).await.map(Answer)
+}
+
+pub async fn logout(_: Public, State(app): State<App>, Json(request): Json<RefreshRequest>) -> Result<NoContent> {
+    super::logout(&app, &request.refresh_token).await.map(|()| NoContent)
+}
 
 /// A JSON Web Key Set (RFC 7517): what user tokens are checked with.
 #[derive(Serialize, JsonSchema)]

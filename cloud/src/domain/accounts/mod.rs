@@ -1,3 +1,212 @@
-//! People's accounts: registering, logging in, keeping a login alive, and the keys their tokens are checked with.
+//! People's accounts: registering, logging in, keeping a login alive, and the keys their tokens are checked with. Passwords and refresh
+//! tokens leave here only as hashes.
 
+mod fields;
 pub mod http;
+pub mod password;
+mod store;
+mod throttle;
+
+use std::net::IpAddr;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use hub_protocol::{FieldError, PersonaUuid, Timestamp, UserUuid};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::json;
+use uuid::Uuid;
+
+use crate::app::App;
+use crate::authn::user::{self, User};
+use crate::db::Tx;
+use crate::domain::audit::Audit;
+use crate::error::{self, Error, Result};
+use store::Account;
+use throttle::Subject;
+
+/// A login ends this long after it began, however often it was refreshed.
+const LOGIN_LIFETIME_SECS: i64 = 30 * 24 * 3600;
+
+/// A person logged in.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Session {
+    pub user_uuid: UserUuid,
+    /// The default persona; inside a tenant the tenant's own is used.
+    pub persona_uuid: PersonaUuid,
+    /// Sent as `Authorization: Bearer ...`.
+    pub access_token: String,
+    /// Works once: each refresh gives a new one. A login ends 30 days after it began.
+    pub refresh_token: String,
+    /// When the access token expires.
+    pub expires_at: Timestamp,
+}
+
+/// Makes an account and logs it in.
+pub async fn register(
+    app: &App,
+    address: Option<IpAddr>,
+    email: &str,
+    password: String,
+    nickname: Option<&str>,
+) -> Result<Session> {
+    let (email, nickname) = checked(email, &password, nickname)?;
+    let now = app.clock.now();
+    let address: Vec<Subject> = address.map(Subject::address).into_iter().collect();
+    {
+        let mut conn = app.db.read().await?;
+        throttle::check(&mut conn, &address, now).await?;
+        if store::account(&mut conn, &email).await?.is_some() {
+            drop(conn);
+            // Asking which addresses have an account is slowed like guessing a password.
+            throttle::count(&app.db, &address, now).await?;
+            return Err(email_taken());
+        }
+    }
+    let password_hash = app.passwords.turn().await?.hash(password).await?;
+    let account = new_account(password_hash, false);
+    let user = account.user();
+    let mut tx = app.db.begin().await?;
+    insert(&mut tx, &account, &email, nickname.as_deref(), now).await?;
+    let session = begin_login(app, &mut tx, &user, now).await?;
+    tx.commit(Audit::by_user(&user, "user.register", user.user_uuid, now)).await?;
+    Ok(session)
+}
+
+fn checked(email: &str, password: &str, nickname: Option<&str>) -> Result<(String, Option<String>)> {
+    match (fields::email(email), fields::password(password), fields::nickname(nickname)) {
+        (Ok(email), Ok(()), Ok(nickname)) => Ok((email, nickname)),
+        (email, password, nickname) => {
+            let errors: Vec<FieldError> = [email.err(), password.err(), nickname.err()].into_iter().flatten().collect();
+            Err(Error::fields(errors))
+        }
+    }
+}
+
+fn new_account(password_hash: String, is_platform_admin: bool) -> Account {
+    Account { user_uuid: UserUuid::new(), default_persona_uuid: PersonaUuid::new(), password_hash, is_platform_admin }
+}
+
+async fn insert(tx: &mut Tx, account: &Account, email: &str, nickname: Option<&str>, now: Timestamp) -> Result<()> {
+    store::insert_account(tx, account, email, nickname, now)
+        .await
+        .map_err(|error| if error::is_unique_violation(&error) { email_taken() } else { error })
+}
+
+fn email_taken() -> Error {
+    Error::conflict("EMAIL_TAKEN", "there is an account with this e-mail; log in instead")
+}
+
+/// Logs a person in. That there is no such account and that the password is wrong take the same steps to the same answer.
+pub async fn login(app: &App, address: Option<IpAddr>, email: &str, password: String) -> Result<Session> {
+    let email = fields::email(email).map_err(|error| Error::fields(vec![error]))?;
+    let account_subject = Subject::account(&email);
+    let address = address.map(Subject::address);
+    let subjects: Vec<Subject> = [Some(account_subject.clone()), address.clone()].into_iter().flatten().collect();
+    let account = {
+        let mut conn = app.db.read().await?;
+        // Who has to wait takes up no turn.
+        throttle::check(&mut conn, &subjects, app.clock.now()).await?;
+        store::account(&mut conn, &email).await?
+    };
+    let turn = app.passwords.turn().await?;
+    let now = app.clock.now();
+    throttle::count(&app.db, &subjects, now).await?;
+    let password_hash = account.as_ref().map(|account| account.password_hash.clone());
+    let matches = turn.verify(password, password_hash).await?;
+    let Some(account) = account.filter(|_| matches) else {
+        return Err(Error::unauthorized("LOGIN_FAILED", "the e-mail or the password is wrong"));
+    };
+    let user = account.user();
+    let mut tx = app.db.begin().await?;
+    throttle::forgive(&mut tx, &account_subject, address.as_ref()).await?;
+    let session = begin_login(app, &mut tx, &user, now).await?;
+    tx.commit(Audit::by_user(&user, "user.login", user.user_uuid, now)).await?;
+    Ok(session)
+}
+
+async fn begin_login(app: &App, tx: &mut Tx, user: &User, now: Timestamp) -> Result<Session> {
+    let login_uuid = Uuid::now_v7();
+    store::insert_login(tx, login_uuid, user, now, now.plus_secs(LOGIN_LIFETIME_SECS)).await?;
+    session(app, tx, user, login_uuid, now).await
+}
+
+/// Fresh tokens of a login.
+async fn session(app: &App, tx: &mut Tx, user: &User, login_uuid: Uuid, now: Timestamp) -> Result<Session> {
+    let refresh_token = URL_SAFE_NO_PAD.encode(crate::sealing::random::<32>());
+    store::insert_refresh_token(tx, &crate::sealing::hash(&refresh_token), login_uuid, now).await?;
+    let (access_token, expires_at) = user::issue(app, user, now)?;
+    Ok(Session { user_uuid: user.user_uuid, persona_uuid: user.persona_uuid, access_token, refresh_token, expires_at })
+}
+
+/// Exchanges a refresh token. One that was exchanged before was stolen, or its owner was robbed: the whole login ends, whoever asks.
+pub async fn refresh(app: &App, refresh_token: &str) -> Result<Session> {
+    let hash = crate::sealing::hash(refresh_token);
+    let now = app.clock.now();
+    let mut tx = app.db.begin().await?;
+    // First, so that of two requests with one token the second sees all that the first did.
+    let is_first_use = store::rotate(&mut tx, &hash, now).await?;
+    let login = store::login_of_token(&mut tx, &hash).await?.filter(|login| login.is_live(now));
+    let login = login.ok_or_else(invalid_refresh_token)?;
+    let user = login.user();
+    if !is_first_use {
+        if store::revoke_login(&mut tx, login.login_uuid, now).await? {
+            let detail = json!({"reason": "a refresh token was used twice"});
+            tx.commit(Audit::by_user(&user, "login.revoke", login.login_uuid, now).with(detail)).await?;
+        }
+        return Err(invalid_refresh_token());
+    }
+    let session = session(app, &mut tx, &user, login.login_uuid, now).await?;
+    tx.commit_unaudited("a login going on is one login").await?;
+    Ok(session)
+}
+
+fn invalid_refresh_token() -> Error {
+    Error::unauthorized("INVALID_REFRESH_TOKEN", "the refresh token is not valid, or no longer; log in again")
+}
+
+/// Ends the login the token belongs to. A token nobody knows, or of a login that has ended, is no error: what was wanted is so.
+pub async fn logout(app: &App, refresh_token: &str) -> Result<()> {
+    let now = app.clock.now();
+    let mut tx = app.db.begin().await?;
+    let Some(login) = store::login_of_token(&mut tx, &crate::sealing::hash(refresh_token)).await? else {
+        return Ok(());
+    };
+    if store::revoke_login(&mut tx, login.login_uuid, now).await? {
+        tx.commit(Audit::by_user(&login.user(), "user.logout", login.login_uuid, now)).await?;
+    }
+    Ok(())
+}
+
+/// What [`create_admin`] found and did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AdminCreated {
+    New,
+    /// There was such an account; it keeps its password.
+    Promoted,
+    Already,
+}
+
+/// Makes a platform administrator, from the command line alone: whoever holds the database and its key may do so.
+pub async fn create_admin(app: &App, email: &str, password: String) -> Result<AdminCreated> {
+    let (email, _) = checked(email, &password, None)?;
+    let now = app.clock.now();
+    let audit = |action, user_uuid: UserUuid| Audit::by_system("COMMAND_LINE", action, user_uuid, now);
+    let mut tx = app.db.begin().await?;
+    match store::account(&mut tx, &email).await? {
+        Some(account) if account.is_platform_admin => Ok(AdminCreated::Already),
+        Some(account) => {
+            store::make_admin(&mut tx, account.user_uuid).await?;
+            tx.commit(audit("user.promote", account.user_uuid)).await?;
+            Ok(AdminCreated::Promoted)
+        }
+        None => {
+            let password_hash = app.passwords.turn().await?.hash(password).await?;
+            let account = new_account(password_hash, true);
+            insert(&mut tx, &account, &email, None, now).await?;
+            tx.commit(audit("user.create_admin", account.user_uuid)).await?;
+            Ok(AdminCreated::New)
+        }
+    }
+}

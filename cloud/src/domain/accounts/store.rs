@@ -1,0 +1,192 @@
+//! SQL of people, their logins, and failed attempts.
+
+use hub_protocol::{PersonaUuid, Timestamp, UserUuid};
+use uuid::Uuid;
+
+use super::throttle::Failures;
+use crate::authn::user::User;
+use crate::db::{Conn, sql};
+use crate::error::Result;
+
+/// What a login needs to know of an account.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct Account {
+    pub user_uuid: UserUuid,
+    pub default_persona_uuid: PersonaUuid,
+    pub password_hash: String,
+    pub is_platform_admin: bool,
+}
+
+impl Account {
+    pub fn user(&self) -> User {
+        User {
+            user_uuid: self.user_uuid,
+            persona_uuid: self.default_persona_uuid,
+            is_platform_admin: self.is_platform_admin,
+        }
+    }
+}
+
+pub async fn account(conn: &mut Conn, email: &str) -> Result<Option<Account>> {
+    sql("SELECT user_uuid, default_persona_uuid, password_hash, is_platform_admin FROM users WHERE email = $1")
+        .bind(email)
+        .optional(conn)
+        .await
+}
+
+/// The account with its default persona. A taken e-mail is a unique violation.
+pub async fn insert_account(
+    conn: &mut Conn,
+    account: &Account,
+    email: &str,
+    nickname: Option<&str>,
+    now: Timestamp,
+) -> Result<()> {
+    sql("INSERT INTO users (user_uuid, email, password_hash, nickname, is_platform_admin, default_persona_uuid, created_at) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7)")
+    .bind(account.user_uuid)
+    .bind(email)
+    .bind(account.password_hash.as_str())
+    .bind(nickname.map(str::to_owned))
+    .bind(account.is_platform_admin)
+    .bind(account.default_persona_uuid)
+    .bind(now)
+    .execute(conn)
+    .await?;
+    sql(
+        "INSERT INTO personas (persona_uuid, user_uuid, tenant_uuid, role, created_at) VALUES ($1, $2, NULL, NULL, $3)",
+    )
+    .bind(account.default_persona_uuid)
+    .bind(account.user_uuid)
+    .bind(now)
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+pub async fn make_admin(conn: &mut Conn, user_uuid: UserUuid) -> Result<()> {
+    sql("UPDATE users SET is_platform_admin = $2 WHERE user_uuid = $1")
+        .bind(user_uuid)
+        .bind(true)
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+pub async fn insert_login(
+    conn: &mut Conn,
+    login_uuid: Uuid,
+    user: &User,
+    now: Timestamp,
+    expires_at: Timestamp,
+) -> Result<()> {
+    sql("INSERT INTO logins (login_uuid, user_uuid, persona_uuid, created_at, expires_at) VALUES ($1, $2, $3, $4, $5)")
+        .bind(login_uuid)
+        .bind(user.user_uuid)
+        .bind(user.persona_uuid)
+        .bind(now)
+        .bind(expires_at)
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+pub async fn insert_refresh_token(conn: &mut Conn, hash: &[u8], login_uuid: Uuid, now: Timestamp) -> Result<()> {
+    sql("INSERT INTO refresh_tokens (token_hash, login_uuid, created_at) VALUES ($1, $2, $3)")
+        .bind(hash)
+        .bind(login_uuid)
+        .bind(now)
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// A login as one of its refresh tokens finds it.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct Login {
+    pub login_uuid: Uuid,
+    pub user_uuid: UserUuid,
+    pub persona_uuid: PersonaUuid,
+    pub expires_at: Timestamp,
+    pub revoked_at: Option<Timestamp>,
+    pub is_platform_admin: bool,
+}
+
+impl Login {
+    pub fn is_live(&self, now: Timestamp) -> bool {
+        self.revoked_at.is_none() && self.expires_at > now
+    }
+
+    pub fn user(&self) -> User {
+        User { user_uuid: self.user_uuid, persona_uuid: self.persona_uuid, is_platform_admin: self.is_platform_admin }
+    }
+}
+
+pub async fn login_of_token(conn: &mut Conn, hash: &[u8]) -> Result<Option<Login>> {
+    sql("SELECT l.login_uuid, l.user_uuid, l.persona_uuid, l.expires_at, l.revoked_at, u.is_platform_admin \
+         FROM refresh_tokens r JOIN logins l ON l.login_uuid = r.login_uuid JOIN users u ON u.user_uuid = l.user_uuid \
+         WHERE r.token_hash = $1")
+    .bind(hash)
+    .optional(conn)
+    .await
+}
+
+/// Marks the token as exchanged. Of two that try, the second waits for the first and is told that it came too late.
+pub async fn rotate(conn: &mut Conn, hash: &[u8], now: Timestamp) -> Result<bool> {
+    let changed = sql("UPDATE refresh_tokens SET rotated_at = $2 WHERE token_hash = $1 AND rotated_at IS NULL")
+        .bind(hash)
+        .bind(now)
+        .execute(conn)
+        .await?;
+    Ok(changed == 1)
+}
+
+/// Whether it was live until now.
+pub async fn revoke_login(conn: &mut Conn, login_uuid: Uuid, now: Timestamp) -> Result<bool> {
+    let changed = sql("UPDATE logins SET revoked_at = $2 WHERE login_uuid = $1 AND revoked_at IS NULL")
+        .bind(login_uuid)
+        .bind(now)
+        .execute(conn)
+        .await?;
+    Ok(changed == 1)
+}
+
+pub async fn failures(conn: &mut Conn, subject: &str) -> Result<Option<Failures>> {
+    sql("SELECT failures, last_failed_at FROM login_failures WHERE subject = $1").bind(subject).optional(conn).await
+}
+
+/// Makes sure that there is a row and that no other transaction counts on it meanwhile.
+pub async fn lock_failures(conn: &mut Conn, subject: &str, now: Timestamp) -> Result<()> {
+    sql("INSERT INTO login_failures (subject, failures, last_failed_at) VALUES ($1, 0, $2) \
+         ON CONFLICT (subject) DO UPDATE SET failures = login_failures.failures")
+    .bind(subject)
+    .bind(now)
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// One more; the first again when the last was before `forget_before`.
+pub async fn add_failure(conn: &mut Conn, subject: &str, now: Timestamp, forget_before: Timestamp) -> Result<()> {
+    sql("UPDATE login_failures SET last_failed_at = $2, \
+         failures = CASE WHEN last_failed_at < $3 THEN 1 ELSE failures + 1 END WHERE subject = $1")
+    .bind(subject)
+    .bind(now)
+    .bind(forget_before)
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+pub async fn clear_failures(conn: &mut Conn, subject: &str) -> Result<()> {
+    sql("DELETE FROM login_failures WHERE subject = $1").bind(subject).execute(conn).await?;
+    Ok(())
+}
+
+pub async fn take_failure_back(conn: &mut Conn, subject: &str) -> Result<()> {
+    sql("UPDATE login_failures SET failures = failures - 1 WHERE subject = $1 AND failures > 0")
+        .bind(subject)
+        .execute(conn)
+        .await?;
+    Ok(())
+}
