@@ -24,6 +24,8 @@ from gi.repository import GLib
 
 ADAPTER = "org.bluez.Adapter1"
 DEVICE = "org.bluez.Device1"
+MONITOR_MANAGER = "org.bluez.AdvertisementMonitorManager1"
+MONITOR = "org.bluez.AdvertisementMonitor1"
 PROPERTIES = dbus.PROPERTIES_IFACE
 SHORT_UUID_TAIL = "-0000-1000-8000-00805f9b34fb"
 WRITABLE = {"Powered", "Alias", "Discoverable", "DiscoverableTimeout", "Pairable", "PairableTimeout"}
@@ -63,14 +65,14 @@ def change(path, interface, properties):
     emit(path, PROPERTIES, "PropertiesChanged", "sa{sv}as", interface, properties, [])
 
 
-def interfaces_added(path, interface):
-    emit("/", mockobject.OBJECT_MANAGER_IFACE, "InterfacesAdded", "oa{sa{sv}}", path,
-         {interface: mockobject.objects[path].props[interface]})
+def interfaces_added(path):
+    emit("/", mockobject.OBJECT_MANAGER_IFACE, "InterfacesAdded", "oa{sa{sv}}", path, mockobject.objects[path].props)
 
 
-def remove(path, interface):
+def remove(path):
+    interfaces = list(mockobject.objects[path].props)
     mockobject.objects["/"].RemoveObject(path)
-    emit("/", mockobject.OBJECT_MANAGER_IFACE, "InterfacesRemoved", "oas", path, [interface])
+    emit("/", mockobject.OBJECT_MANAGER_IFACE, "InterfacesRemoved", "oas", path, interfaces)
 
 
 class Radio:
@@ -80,6 +82,7 @@ class Radio:
         self.name = name
         self.path = "/org/bluez/" + name
         self.sessions = {}  # unique bus name -> watch on that name
+        self.monitors = {}  # (unique bus name, root path) -> (watch on that name, paths of the activated monitors)
         self.filters = {}  # unique bus name -> discovery filter
         self.faults = {}  # call -> [error or "hang", times left or None]
         self.calls = {}  # call -> how often it was made
@@ -92,7 +95,10 @@ class Radio:
         return mockobject.objects[self.path].props[ADAPTER]
 
     def hears(self):
-        return bool(self.props["Discovering"]) and not self.silent
+        return self.listening() and not self.silent
+
+    def listening(self):
+        return bool(self.props["Discovering"]) or any(paths for _, paths in self.monitors.values())
 
     def devices(self):
         return [p for p in mockobject.objects if p.startswith(self.path + "/")]
@@ -135,18 +141,54 @@ class Radio:
         if bool(self.props["Discovering"]) == on:
             return
         change(self.path, ADAPTER, {"Discovering": dbus.Boolean(on)})
-        if not on:  # what was only heard, never paired, is forgotten
+        self.forget()
+
+    def forget(self):
+        """Once nobody listens, devices that were only heard and never paired go."""
+        if not self.listening():
             for path in self.devices():
                 if path not in self.known:
-                    remove(path, DEVICE)
+                    remove(path)
         woken()
+
+    def watch_monitors(self, sender, root):
+        """A client offers monitors below `root`: activate them, which is passive scanning."""
+        def owner_changed(owner):
+            if owner == "":
+                self.drop_monitors(sender, root)
+
+        def offered(objects):
+            if (sender, root) in self.monitors:
+                for path, interfaces in objects.items():
+                    if MONITOR in interfaces:
+                        call_client(sender, path, "Activate")
+                        self.monitors[sender, root][1].append(path)
+                woken()
+
+        self.monitors[sender, root] = (daemon.connection.watch_name_owner(sender, owner_changed), [])
+        daemon.connection.call_async(sender, root, mockobject.OBJECT_MANAGER_IFACE, "GetManagedObjects", "", (), offered, lambda error: None)
+
+    def drop_monitors(self, sender, root):
+        watch, _ = self.monitors.pop((sender, root), (None, None))
+        if watch is not None:
+            watch.cancel()
+            self.forget()
 
     def set_powered(self, on):
         if not on:
             self.end_all()
+            for sender, root in list(self.monitors):
+                for path in self.monitors[sender, root][1]:
+                    call_client(sender, path, "Release")
+                self.drop_monitors(sender, root)
         if bool(self.props["Powered"]) != on:
             change(self.path, ADAPTER, {"Powered": dbus.Boolean(on)})
         woken()
+
+
+def call_client(sender, path, method, signature="", *args):
+    """A call to a client's monitor whose answer does not matter."""
+    daemon.connection.call_async(sender, path, MONITOR, method, signature, args, None, None)
 
 
 def bluez_error(name, text):
@@ -193,6 +235,30 @@ def SetDiscoveryFilter(self, properties, sender, reply, fail):
     reply()
 
 
+@on_adapter(MONITOR_MANAGER, "o")
+def RegisterMonitor(self, root, sender, reply, fail):
+    radio = daemon.radio_at(self.path)
+    if radio.faulty("RegisterMonitor", fail):
+        return
+    if (sender, root) in radio.monitors:
+        fail(bluez_error("AlreadyExists", "Already Exists"))
+    else:
+        reply()
+        radio.watch_monitors(sender, root)
+
+
+@on_adapter(MONITOR_MANAGER, "o")
+def UnregisterMonitor(self, root, sender, reply, fail):
+    radio = daemon.radio_at(self.path)
+    if radio.faulty("UnregisterMonitor", fail):
+        return
+    if (sender, root) not in radio.monitors:
+        fail(bluez_error("DoesNotExist", "Does Not Exist"))
+    else:
+        reply()
+        radio.drop_monitors(sender, root)
+
+
 @on_adapter(PROPERTIES, "ssv")
 def Set(self, interface, name, value, sender, reply, fail):
     radio = daemon.radio_at(self.path)
@@ -223,7 +289,7 @@ class Daemon:
         # Objects first, name last: a client that sees the name must find the objects.
         manager = mockobject.DBusMockObject(self.connection, "/", mockobject.OBJECT_MANAGER_IFACE, {}, os.devnull, True)
         mockobject.objects["/"] = manager
-        manager.AddTemplate("bluez5", {})
+        manager.AddTemplate("bluez5", {"enable_monitor_api": False})
         self.connection.request_name("org.bluez")
 
     def stop(self, crash):
@@ -254,7 +320,7 @@ class Daemon:
     def radio_at(self, path):
         return self.radios[path.rpartition("/")[2]]
 
-    def add_adapter(self, name, address, powered):
+    def add_adapter(self, name, address, powered, passive):
         self.running()
         if name in self.radios:
             raise Refused(f"adapter {name} exists already")
@@ -270,9 +336,12 @@ class Daemon:
         for function, signature in ((StartDiscovery, ""), (StopDiscovery, ""), (SetDiscoveryFilter, "a{sv}")):
             adapter.methods[ADAPTER][function.__name__] = (signature, "", "", function)
         adapter.methods.setdefault(PROPERTIES, {})["Set"] = ("ssv", "", "", Set)
+        if passive:
+            adapter.props[MONITOR_MANAGER] = {"SupportedMonitorTypes": dbus.Array(["or_patterns"]), "SupportedFeatures": dbus.Array([], signature="s")}
+            adapter.methods[MONITOR_MANAGER] = {f.__name__: ("o", "", "", f) for f in (RegisterMonitor, UnregisterMonitor)}
         adapter.props[ADAPTER].update({"Address": dbus.String(address), "Powered": dbus.Boolean(powered)})
         self.radios[name] = Radio(name)
-        interfaces_added(path, ADAPTER)
+        interfaces_added(path)
         woken()
 
     def remove_adapter(self, name):
@@ -280,8 +349,8 @@ class Daemon:
         radio.known.clear()
         radio.set_powered(False)
         for path in radio.devices():
-            remove(path, DEVICE)
-        remove(radio.path, ADAPTER)
+            remove(path)
+        remove(radio.path)
         del self.radios[name]
         woken()
 
@@ -338,7 +407,10 @@ def report(radio, order):
         ("Connect", "", "", bluez5.Connect), ("Disconnect", "", "", bluez5.Disconnect), ("Pair", "", "", bluez5.Pair)])
     device = mockobject.objects[path]
     device.paired = device.connected = False
-    interfaces_added(path, DEVICE)
+    interfaces_added(path)
+    for (sender, _), (_, monitors) in radio.monitors.items():
+        for monitor in monitors:
+            call_client(sender, monitor, "DeviceFound", "o", path)
     return True
 
 
@@ -412,7 +484,8 @@ class Orders:
         self.feed = None
 
     def add_adapter(self, order):
-        daemon.add_adapter(order.get("adapter", "hci0"), order.get("address", "00:AA:01:00:00:00"), order.get("powered", True))
+        daemon.add_adapter(order.get("adapter", "hci0"), order.get("address", "00:AA:01:00:00:00"), order.get("powered", True),
+                           order.get("passive", False))
 
     def remove_adapter(self, order):
         daemon.remove_adapter(daemon.radio(order).name)
@@ -429,7 +502,7 @@ class Orders:
         if path not in mockobject.objects:
             raise Refused(f"no device {order['address']} on {radio.name}")
         radio.known.discard(path)
-        remove(path, DEVICE)
+        remove(path)
 
     def end_discovery(self, order):
         daemon.radio(order).end_all()
@@ -465,7 +538,8 @@ class Orders:
     def state(self, order):
         return {"daemon": daemon.connection is not None, "adapters": {
             name: {"address": r.props["Address"], "powered": bool(r.props["Powered"]), "discovering": bool(r.props["Discovering"]),
-                   "sessions": len(r.sessions), "filters": [plain(r.filters[s]) for s in r.sessions if s in r.filters],
+                   "sessions": len(r.sessions), "monitors": sum(len(paths) for _, paths in r.monitors.values()),
+                   "filters": [plain(r.filters[s]) for s in r.sessions if s in r.filters],
                    "devices": len(r.devices()), "calls": r.calls, "swallowed": r.swallowed}
             for name, r in daemon.radios.items()}}
 
@@ -477,6 +551,7 @@ class Orders:
         def met():
             radio = daemon.radios.get(name)
             return (radio is not None and all(bool(radio.props[keys[k]]) == v for k, v in wanted.items())
+                    and ("listening" not in order or radio.listening() == order["listening"])
                     and all(radio.calls.get(c, 0) >= n for c, n in calls.items()))
 
         timeout_s = order.get("timeout_s", 10)
