@@ -11,6 +11,7 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::db::{Db, migrate};
 use crate::domain::accounts::password::Passwords;
+use crate::domain::hubs;
 use crate::http::metrics::Metrics;
 use crate::sealing::{MasterKeyError, Sealer};
 
@@ -25,6 +26,7 @@ pub struct Inner {
     pub keys: Keys,
     pub passwords: Passwords,
     pub metrics: Metrics,
+    pub credential_turns: hubs::Turns,
     /// Cancelled when the service is to end: streams close, workers stop after what they are doing.
     pub shutdown: CancellationToken,
 }
@@ -73,6 +75,7 @@ impl App {
             keys,
             passwords: Passwords::new(),
             metrics: Metrics::new(),
+            credential_turns: hubs::Turns::new(),
             shutdown: CancellationToken::new(),
         };
         Ok(Self(Arc::new(inner)))

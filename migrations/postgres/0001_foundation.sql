@@ -82,9 +82,9 @@ CREATE TABLE claim_codes (
     revoked_at TIMESTAMPTZ,
     created_at TIMESTAMPTZ NOT NULL
 );
-CREATE INDEX claim_codes_tenant ON claim_codes (tenant_uuid, created_at);
+CREATE INDEX claim_codes_tenant ON claim_codes (tenant_uuid, created_at, code_hash);
 
--- access_token_id is the one token that is in force; previous_access_token_id is the one it replaced, good for a refresh alone.
+-- access_token_id is the one token that is in force; shown_access_token_id is the last one the hub has shown for a refresh, and so surely holds.
 CREATE TABLE hubs (
     hub_uuid UUID PRIMARY KEY,
     tenant_uuid UUID NOT NULL REFERENCES tenants (tenant_uuid),
@@ -101,7 +101,7 @@ CREATE TABLE hubs (
     last_seen_at TIMESTAMPTZ,
     last_telemetry_at TIMESTAMPTZ,
     access_token_id UUID,
-    previous_access_token_id UUID,
+    shown_access_token_id UUID,
     refresh_token_hash BYTEA,
     refresh_expires_at TIMESTAMPTZ,
     desired_revision BIGINT NOT NULL

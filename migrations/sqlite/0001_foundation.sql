@@ -82,9 +82,9 @@ CREATE TABLE claim_codes (
     revoked_at TEXT,
     created_at TEXT NOT NULL
 ) STRICT;
-CREATE INDEX claim_codes_tenant ON claim_codes (tenant_uuid, created_at);
+CREATE INDEX claim_codes_tenant ON claim_codes (tenant_uuid, created_at, code_hash);
 
--- access_token_id is the one token that is in force; previous_access_token_id is the one it replaced, good for a refresh alone.
+-- access_token_id is the one token that is in force; shown_access_token_id is the last one the hub has shown for a refresh, and so surely holds.
 CREATE TABLE hubs (
     hub_uuid BLOB PRIMARY KEY,
     tenant_uuid BLOB NOT NULL REFERENCES tenants (tenant_uuid),
@@ -101,7 +101,7 @@ CREATE TABLE hubs (
     last_seen_at TEXT,
     last_telemetry_at TEXT,
     access_token_id BLOB,
-    previous_access_token_id BLOB,
+    shown_access_token_id BLOB,
     refresh_token_hash BLOB,
     refresh_expires_at TEXT,
     desired_revision INTEGER NOT NULL

@@ -1,3 +1,4 @@
 //! Endpoints as their callers see them.
 
+mod claims;
 mod service;

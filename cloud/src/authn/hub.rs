@@ -40,6 +40,10 @@ pub struct Hub {
 #[derive(Clone, Debug)]
 pub struct UploadingHub(pub Hub);
 
+/// A hub that asks for a fresh token: the one it shows is genuine, but may have expired or been replaced. The refresh itself decides.
+#[derive(Clone, Debug)]
+pub struct RefreshingHub(pub HubClaims);
+
 /// A fresh token with the id `token_id`, and when it expires.
 pub fn issue(
     app: &App,
@@ -64,7 +68,7 @@ pub fn issue(
 }
 
 /// Checks that the bearer token was issued by this service to a hub, whether or not it has expired.
-pub async fn genuine_claims(app: &App, parts: &Parts) -> Result<HubClaims> {
+async fn genuine_claims(app: &App, parts: &Parts) -> Result<HubClaims> {
     app.keys.verify_hub(&app.db, app.clock.now(), super::bearer(&parts.headers)?).await
 }
 
@@ -107,5 +111,13 @@ impl FromRequestParts<App> for UploadingHub {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
         unexpired(parts, app).await.map(Self)
+    }
+}
+
+impl FromRequestParts<App> for RefreshingHub {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
+        genuine_claims(app, parts).await.map(Self)
     }
 }

@@ -14,7 +14,7 @@ use hub_protocol::TenantUuid;
 use super::permission::{Permission, Role};
 use super::scope::Scope;
 use crate::app::App;
-use crate::authn::hub::{Hub, UploadingHub};
+use crate::authn::hub::{Hub, RefreshingHub, UploadingHub};
 use crate::authn::user::{self, User};
 use crate::domain::tenants;
 use crate::error::{Error, Result};
@@ -136,6 +136,12 @@ impl OperationInput for User {
 }
 
 impl OperationInput for Hub {
+    fn operation_input(_: &mut GenContext, operation: &mut Operation) {
+        describe(operation, "hub", &["hub"]);
+    }
+}
+
+impl OperationInput for RefreshingHub {
     fn operation_input(_: &mut GenContext, operation: &mut Operation) {
         describe(operation, "hub", &["hub"]);
     }

@@ -3,5 +3,6 @@
 
 pub mod accounts;
 pub mod audit;
+pub mod claim_codes;
 pub mod hubs;
 pub mod tenants;

@@ -2,6 +2,7 @@
 
 pub mod answer;
 pub mod body;
+pub mod check;
 pub mod client_address;
 pub mod extract;
 pub mod health;

@@ -1,7 +1,7 @@
 //! Every URL of the service, on one page.
 
 use aide::axum::ApiRouter;
-use aide::axum::routing::{get_with, post_with};
+use aide::axum::routing::{delete_with, get_with, post_with};
 use aide::openapi::{MediaType, OpenApi, ReferenceOr, Response as ApiResponse, StatusCode as Status};
 use aide::transform::TransformOperation;
 use axum::extract::Request;
@@ -14,7 +14,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 
 use super::{health, metrics, openapi, request_id};
 use crate::app::App;
-use crate::domain::{accounts, tenants};
+use crate::domain::{accounts, claim_codes, hubs, tenants};
 use crate::error::Error;
 
 fn routes() -> ApiRouter<App> {
@@ -45,6 +45,22 @@ fn routes() -> ApiRouter<App> {
             "/tenant/tenants",
             get_with(tenants::http::list, doc("tenant-tenants", "The tenants you belong to"))
                 .post_with(tenants::http::create, doc("tenant-tenants", "Found a tenant, as its OWNER")),
+        )
+        // --- hubs, called by themselves
+        .api_route("/v1/hubs/claim", post_with(hubs::http::claim, doc("hub-api", "Become a hub of the code's tenant")))
+        .api_route("/v1/hubs/refresh", post_with(hubs::http::refresh, doc("hub-api", "Get a fresh access token")))
+        // --- hubs, for their tenant
+        .api_route(
+            "/tenant/hubs/claim-codes",
+            get_with(claim_codes::http::list, doc("tenant-hubs", "Claim codes, newest first"))
+                .post_with(claim_codes::http::create, doc("tenant-hubs", "Make a claim code")),
+        )
+        .api_route(
+            "/tenant/hubs/claim-codes/{claimCode}",
+            delete_with(
+                claim_codes::http::delete,
+                doc("tenant-hubs", "Remove an unused claim code, revoke a used one"),
+            ),
         )
 }
 

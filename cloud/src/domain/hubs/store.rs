@@ -1,13 +1,129 @@
 //! SQL of hubs and their adapters.
 
-use hub_protocol::HubUuid;
+use hub_protocol::{HubUuid, TenantUuid, Timestamp, UserUuid};
+use serde_json::Value;
 use uuid::Uuid;
 
-use crate::db::{Conn, sql};
+use crate::db::{Conn, Tx, sql};
 use crate::error::Result;
 
 pub async fn token_in_force(conn: &mut Conn, hub_uuid: HubUuid) -> Result<Option<Uuid>> {
     let row: Option<(Option<Uuid>,)> =
         sql("SELECT access_token_id FROM hubs WHERE hub_uuid = $1").bind(hub_uuid).optional(conn).await?;
     Ok(row.and_then(|(token_id,)| token_id))
+}
+
+/// What decides whether a known hub may be claimed.
+#[derive(sqlx::FromRow)]
+pub struct KnownHub {
+    pub tenant_uuid: TenantUuid,
+    pub blocked_at: Option<Timestamp>,
+}
+
+/// Of any tenant: hardware is one hub, whoever claims it.
+pub async fn by_device_instance(conn: &mut Conn, device_instance_id: &str) -> Result<Option<KnownHub>> {
+    sql("SELECT tenant_uuid, blocked_at FROM hubs WHERE device_instance_id = $1")
+        .bind(device_instance_id)
+        .optional(conn)
+        .await
+}
+
+/// A claim as it is written.
+pub struct Claim<'a> {
+    /// The hub's uuid if it is new.
+    pub hub_uuid: HubUuid,
+    pub tenant_uuid: TenantUuid,
+    pub device_instance_id: &'a str,
+    /// The label on the code: it goes before every other.
+    pub code_identifier: Option<&'a str>,
+    /// The label the hub gives itself: for want of another.
+    pub own_identifier: Option<&'a str>,
+    pub agent_version: Option<&'a str>,
+    pub hostname: Option<&'a str>,
+    pub os: Option<Value>,
+    pub owner_user_uuid: Option<UserUuid>,
+    pub token_id: Uuid,
+    pub refresh_token_hash: Vec<u8>,
+    pub refresh_expires_at: Timestamp,
+    pub now: Timestamp,
+}
+
+/// Makes the hub, or gives the known one new credentials; nothing when it is blocked or another tenant's.
+pub async fn claim(tx: &mut Tx, claim: Claim<'_>) -> Result<Option<HubUuid>> {
+    let row: Option<(HubUuid,)> = sql("INSERT INTO hubs (hub_uuid, tenant_uuid, device_instance_id, hub_identifier, \
+         agent_version, hostname, os, owner_user_uuid, claimed_at, created_at, last_seen_at, access_token_id, \
+         refresh_token_hash, refresh_expires_at, desired_revision) \
+         VALUES ($1, $2, $3, COALESCE($4, $5), $6, $7, $8, $9, $10, $10, $10, $11, $12, $13, 1) \
+         ON CONFLICT (device_instance_id) DO UPDATE SET \
+         hub_identifier = COALESCE($4, hubs.hub_identifier, $5), \
+         agent_version = COALESCE(excluded.agent_version, hubs.agent_version), \
+         hostname = COALESCE(excluded.hostname, hubs.hostname), \
+         os = COALESCE(excluded.os, hubs.os), \
+         owner_user_uuid = COALESCE(excluded.owner_user_uuid, hubs.owner_user_uuid), \
+         claimed_at = excluded.claimed_at, last_seen_at = excluded.last_seen_at, \
+         access_token_id = excluded.access_token_id, shown_access_token_id = NULL, \
+         refresh_token_hash = excluded.refresh_token_hash, refresh_expires_at = excluded.refresh_expires_at, \
+         desired_revision = hubs.desired_revision + 1 \
+         WHERE hubs.tenant_uuid = excluded.tenant_uuid AND hubs.blocked_at IS NULL \
+         RETURNING hub_uuid")
+    .bind(claim.hub_uuid)
+    .bind(claim.tenant_uuid)
+    .bind(claim.device_instance_id)
+    .bind(claim.code_identifier)
+    .bind(claim.own_identifier)
+    .bind(claim.agent_version)
+    .bind(claim.hostname)
+    .bind(claim.os)
+    .bind(claim.owner_user_uuid)
+    .bind(claim.now)
+    .bind(claim.token_id)
+    .bind(claim.refresh_token_hash)
+    .bind(claim.refresh_expires_at)
+    .optional(tx)
+    .await?;
+    Ok(row.map(|(hub_uuid,)| hub_uuid))
+}
+
+/// What a refresh is checked against.
+#[derive(sqlx::FromRow)]
+pub struct Credentials {
+    pub tenant_uuid: TenantUuid,
+    pub blocked_at: Option<Timestamp>,
+    pub access_token_id: Option<Uuid>,
+    pub shown_access_token_id: Option<Uuid>,
+    pub refresh_token_hash: Option<Vec<u8>>,
+    pub refresh_expires_at: Option<Timestamp>,
+}
+
+/// Held until the transaction ends, so that of two refreshes one waits for the other.
+pub async fn credentials(tx: &mut Tx, hub_uuid: HubUuid) -> Result<Option<Credentials>> {
+    let lock = tx.dialect().for_update();
+    sql("SELECT tenant_uuid, blocked_at, access_token_id, shown_access_token_id, refresh_token_hash, refresh_expires_at \
+         FROM hubs WHERE hub_uuid = $1")
+    .push(lock)
+    .bind(hub_uuid)
+    .optional(tx)
+    .await
+}
+
+pub async fn replace_token(
+    tx: &mut Tx,
+    hub_uuid: HubUuid,
+    token_id: Uuid,
+    shown: Uuid,
+    refresh_expires_at: Timestamp,
+    now: Timestamp,
+) -> Result<()> {
+    sql(
+        "UPDATE hubs SET access_token_id = $2, shown_access_token_id = $3, refresh_expires_at = $4, last_seen_at = $5 \
+         WHERE hub_uuid = $1",
+    )
+    .bind(hub_uuid)
+    .bind(token_id)
+    .bind(shown)
+    .bind(refresh_expires_at)
+    .bind(now)
+    .execute(tx)
+    .await?;
+    Ok(())
 }

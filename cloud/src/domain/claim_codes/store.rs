@@ -1,0 +1,102 @@
+//! SQL of claim codes.
+
+use hub_protocol::Timestamp;
+
+use super::StoredCode;
+use crate::authz::Scope;
+use crate::db::{Conn, Tx, sql};
+use crate::error::Result;
+use crate::http::page::{MAX_OFFSET, Page};
+
+const COLUMNS: &str = "c.code_hash, c.tenant_uuid, c.sealed_code, c.max_uses, c.use_count, c.bundle_uuid, c.hub_identifier, \
+    c.owner_user_uuid, c.note, c.expires_at, c.revoked_at, c.created_at";
+
+pub async fn insert(tx: &mut Tx, scope: &Scope, code: &StoredCode) -> Result<()> {
+    sql("INSERT INTO claim_codes (code_hash, tenant_uuid, sealed_code, max_uses, use_count, bundle_uuid, hub_identifier, \
+         owner_user_uuid, note, expires_at, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)")
+    .bind(code.code_hash.clone())
+    .bind(scope.tenant_uuid())
+    .bind(code.sealed_code.clone())
+    .bind(code.max_uses)
+    .bind(code.use_count)
+    .bind(code.bundle_uuid)
+    .bind(code.hub_identifier.clone())
+    .bind(code.owner_user_uuid)
+    .bind(code.note.clone())
+    .bind(code.expires_at)
+    .bind(code.created_at)
+    .execute(tx)
+    .await?;
+    Ok(())
+}
+
+/// Newest first, and how many there are.
+pub async fn list(conn: &mut Conn, scope: &Scope, page: &Page) -> Result<(Vec<StoredCode>, i64)> {
+    let codes = sql(&format!(
+        "SELECT {COLUMNS} FROM claim_codes c WHERE c.tenant_uuid = $1 \
+         ORDER BY c.created_at DESC, c.code_hash DESC LIMIT $2 OFFSET $3"
+    ))
+    .bind(scope.tenant_uuid())
+    .bind(page.size)
+    .bind(page.offset)
+    .all(conn)
+    .await?;
+    let (total,): (i64,) =
+        sql("SELECT COUNT(*) FROM (SELECT 1 FROM claim_codes WHERE tenant_uuid = $1 LIMIT $2) AS counted")
+            .bind(scope.tenant_uuid())
+            .bind(MAX_OFFSET)
+            .one(conn)
+            .await?;
+    Ok((codes, total))
+}
+
+/// Of any tenant that still exists: the code is what tells which.
+pub async fn find(conn: &mut Conn, code_hash: &[u8]) -> Result<Option<StoredCode>> {
+    sql(&format!(
+        "SELECT {COLUMNS} FROM claim_codes c JOIN tenants t ON t.tenant_uuid = c.tenant_uuid \
+         WHERE c.code_hash = $1 AND t.deleted_at IS NULL"
+    ))
+    .bind(code_hash)
+    .optional(conn)
+    .await
+}
+
+pub async fn exists(conn: &mut Conn, scope: &Scope, code_hash: &[u8]) -> Result<bool> {
+    let row: Option<(i64,)> =
+        sql("SELECT CAST(1 AS BIGINT) FROM claim_codes WHERE code_hash = $1 AND tenant_uuid = $2")
+            .bind(code_hash)
+            .bind(scope.tenant_uuid())
+            .optional(conn)
+            .await?;
+    Ok(row.is_some())
+}
+
+pub async fn delete_unused(tx: &mut Tx, scope: &Scope, code_hash: &[u8]) -> Result<bool> {
+    let deleted = sql("DELETE FROM claim_codes WHERE code_hash = $1 AND tenant_uuid = $2 AND use_count = 0")
+        .bind(code_hash)
+        .bind(scope.tenant_uuid())
+        .execute(tx)
+        .await?;
+    Ok(deleted > 0)
+}
+
+pub async fn revoke(tx: &mut Tx, scope: &Scope, code_hash: &[u8], now: Timestamp) -> Result<bool> {
+    let revoked =
+        sql("UPDATE claim_codes SET revoked_at = $3 WHERE code_hash = $1 AND tenant_uuid = $2 AND revoked_at IS NULL")
+            .bind(code_hash)
+            .bind(scope.tenant_uuid())
+            .bind(now)
+            .execute(tx)
+            .await?;
+    Ok(revoked > 0)
+}
+
+pub async fn take_use(tx: &mut Tx, code_hash: &[u8], now: Timestamp) -> Result<bool> {
+    let taken = sql("UPDATE claim_codes SET use_count = use_count + 1 \
+         WHERE code_hash = $1 AND use_count < max_uses AND revoked_at IS NULL AND expires_at > $2")
+    .bind(code_hash)
+    .bind(now)
+    .execute(tx)
+    .await?;
+    Ok(taken > 0)
+}

@@ -1,0 +1,121 @@
+//! Claiming: a claim code and a hardware identity become a hub with credentials, or a known hub gets new ones. Whoever is refused has changed
+//! nothing, and used nothing up.
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use hub_protocol::claim::{HubClaimRequest, HubCredentials};
+use hub_protocol::{HubUuid, Timestamp};
+use serde_json::json;
+use uuid::Uuid;
+
+use super::store::{self, Claim};
+use super::{MAX_IDENTIFIER_CHARS, blocked};
+use crate::app::App;
+use crate::authn::hub::{self, Hub};
+use crate::authz::Scope;
+use crate::db::Conn;
+use crate::domain::audit::Audit;
+use crate::domain::claim_codes::{self, ClaimCode, Status, StoredCode};
+use crate::error::{Error, Result};
+use crate::http::check::{Check, filled};
+use crate::sealing;
+
+/// How often a claim is tried that passed the checks and then met another that changed what was checked.
+const ATTEMPTS: usize = 3;
+
+pub async fn claim(app: &App, request: &HubClaimRequest) -> Result<HubCredentials> {
+    let code = checked(request)?;
+    let _turn = app.credential_turns.next().await?;
+    for _ in 0..ATTEMPTS {
+        let now = app.clock.now();
+        let mut conn = app.db.read().await?;
+        let stored = permitted(&mut conn, &code, request.device_instance_id.trim(), now).await?;
+        drop(conn);
+        if let Some(credentials) = attempt(app, request, &code, &stored, now).await? {
+            return Ok(credentials);
+        }
+    }
+    Err(Error::unavailable("CLAIM_RACED", "others claim with the same code or hub just now; try again shortly"))
+}
+
+fn checked(request: &HubClaimRequest) -> Result<ClaimCode> {
+    let mut check = Check::new();
+    let code = ClaimCode::parse(&request.claim_code);
+    check.that(code.is_some(), "claimCode", "must be 16 letters and digits such as 7K3M-9QXT-0V4B-HD2R");
+    check.required("deviceInstanceId", &request.device_instance_id, 200);
+    check.line("hubIdentifier", request.hub_identifier.as_deref(), MAX_IDENTIFIER_CHARS);
+    check.line("agentVersion", request.agent_version.as_deref(), 100);
+    check.line("hostname", request.hostname.as_deref(), 255);
+    if let Some(os) = &request.os {
+        check.line("os.name", os.name.as_deref(), 100);
+        check.line("os.version", os.version.as_deref(), 100);
+        check.line("os.arch", os.arch.as_deref(), 100);
+    }
+    check.done()?;
+    code.ok_or_else(|| Error::field("claimCode", "must be a claim code"))
+}
+
+/// The code, if this hardware may claim with it now. That a hub is blocked is said before what is wrong with the code: no other code would help.
+/// But only to its own tenant, and to no one without a code of theirs.
+async fn permitted(conn: &mut Conn, code: &ClaimCode, device_instance_id: &str, now: Timestamp) -> Result<StoredCode> {
+    let refused = |code, message| Error::bad_request(code, message);
+    let Some(stored) = claim_codes::find(conn, code).await? else {
+        return Err(refused("CLAIM_CODE_UNKNOWN", "this claim code is not valid; check how it is spelled"));
+    };
+    let hub = store::by_device_instance(conn, device_instance_id).await?;
+    let own = hub.as_ref().is_some_and(|hub| hub.tenant_uuid == stored.tenant_uuid);
+    if own && hub.as_ref().is_some_and(|hub| hub.blocked_at.is_some()) {
+        return Err(blocked(axum::http::StatusCode::LOCKED));
+    }
+    match stored.status(now) {
+        Status::Revoked => Err(refused("CLAIM_CODE_REVOKED", "this claim code has been revoked; ask for a new one")),
+        Status::Used => {
+            Err(refused("CLAIM_CODE_USED_UP", "this claim code has been used as often as it may be; ask for a new one"))
+        }
+        Status::Expired => Err(refused("CLAIM_CODE_EXPIRED", "this claim code has expired; ask for a new one")),
+        Status::Pending if hub.is_some() && !own => {
+            Err(Error::conflict("HUB_OF_OTHER_TENANT", "this hub already belongs to a different unit"))
+        }
+        Status::Pending => Ok(stored),
+    }
+}
+
+/// Writes the claim; nothing when the hub or the code is no longer as it was found. The statements themselves hold the rules, so that claims
+/// that race need no locks beyond those of the rows they write. All take the hub's row first, then the code's.
+async fn attempt(
+    app: &App,
+    request: &HubClaimRequest,
+    code: &ClaimCode,
+    stored: &StoredCode,
+    now: Timestamp,
+) -> Result<Option<HubCredentials>> {
+    let tenant_uuid = stored.tenant_uuid;
+    let token_id = Uuid::now_v7();
+    let refresh_token = URL_SAFE_NO_PAD.encode(sealing::random::<32>());
+    let new_uuid = HubUuid::new();
+    let claim = Claim {
+        hub_uuid: new_uuid,
+        tenant_uuid,
+        device_instance_id: request.device_instance_id.trim(),
+        code_identifier: stored.hub_identifier.as_deref(),
+        own_identifier: filled(request.hub_identifier.as_deref()),
+        agent_version: filled(request.agent_version.as_deref()),
+        hostname: filled(request.hostname.as_deref()),
+        os: request.os.as_ref().and_then(|os| serde_json::to_value(os).ok()),
+        owner_user_uuid: stored.owner_user_uuid,
+        token_id,
+        refresh_token_hash: sealing::hash(&refresh_token),
+        refresh_expires_at: now.plus_secs(app.config.hub_refresh_lifetime.as_secs().cast_signed()),
+        now,
+    };
+    let mut tx = app.db.begin().await?;
+    let Some(hub_uuid) = store::claim(&mut tx, claim).await? else { return Ok(None) };
+    if !claim_codes::take_use(&mut tx, stored, now).await? {
+        return Ok(None);
+    }
+    let (access_token, expires_at) = hub::issue(app, hub_uuid, tenant_uuid, token_id, now)?;
+    let scope = Scope::of_hub(&Hub { hub_uuid, tenant_uuid, token_id });
+    let detail = json!({"claimCode": code.masked(), "deviceInstanceId": request.device_instance_id.trim(), "again": hub_uuid != new_uuid});
+    tx.commit(Audit::new(&scope, "hub.claim", hub_uuid, now).with(detail)).await?;
+    Ok(Some(HubCredentials { hub_uuid, tenant_uuid, access_token, refresh_token, expires_at }))
+}
