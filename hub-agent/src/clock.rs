@@ -88,6 +88,11 @@ pub fn since_boot_micros() -> i64 {
     time.tv_sec.saturating_mul(1_000_000).saturating_add(time.tv_nsec / 1_000)
 }
 
+/// The machine's own time, right or wrong: what records carry until the spool mends them.
+pub fn machine_now() -> Timestamp {
+    Timestamp::from_micros(since_boot_micros().saturating_add(machine_offset_micros()))
+}
+
 /// What the machine's own clock, as it is now, read at boot.
 pub fn machine_offset_micros() -> i64 {
     let time = clock_gettime(ClockId::Realtime);

@@ -46,10 +46,6 @@ pub enum Cmd {
     Claim(ClaimArgs),
     /// Tell what the running agent is doing. Fails when none runs.
     Status(StatusArgs),
-    /// Show what the adapters hear, live.
-    Scan(ScanArgs),
-    /// Diagnose this machine and the way to the service, and say how to mend each finding.
-    Check(CheckArgs),
     /// Print the version.
     Version,
 }
@@ -96,28 +92,6 @@ pub struct ClaimArgs {
 pub struct StatusArgs {
     #[command(flatten)]
     pub common: CommonArgs,
-    /// For machines.
-    #[arg(long)]
-    pub json: bool,
-}
-
-#[derive(Args, Debug)]
-pub struct ScanArgs {
-    #[command(flatten)]
-    pub common: CommonArgs,
-    #[command(flatten)]
-    pub radio: RadioArgs,
-    /// One JSON object a line for each advertisement, instead of the table.
-    #[arg(long)]
-    pub json: bool,
-}
-
-#[derive(Args, Debug)]
-pub struct CheckArgs {
-    #[command(flatten)]
-    pub common: CommonArgs,
-    #[command(flatten)]
-    pub service: ServiceArgs,
     /// For machines.
     #[arg(long)]
     pub json: bool,

@@ -1,34 +1,190 @@
-//! The agent's own logs: to standard error as systemd and people read them.
+//! The agent's own logs: to standard error as systemd and people read them, and to the service, by way of the spool.
+//! What goes to the service is bounded in length, number and pace, so that logging about a failing upload cannot feed on itself.
 
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
 use std::io::IsTerminal;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use tracing_subscriber::EnvFilter;
-use tracing_subscriber::layer::SubscriberExt;
+use hub_protocol::telemetry::LogEntry;
+use serde_json::Value;
+use tracing::field::{Field, Visit};
+use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, Registry};
 
-use crate::config::{CommonArgs, LogFormat};
+use crate::clock::machine_now;
+use crate::config::{CommonArgs, LogFormat, ShipLogs};
 use crate::error::Failure;
+use crate::spool::{Kind, Spool, SpoolStopped};
+
+/// Entries that wait for the spool; what comes when they are so many is counted and left out.
+const MAX_WAITING: usize = 200;
+
+/// The waiting entries are taken this often: with the bound above, that is the fastest pace.
+const TAKE_EVERY: Duration = Duration::from_secs(10);
+
+const MAX_TEXT_BYTES: usize = 2_048;
+const MAX_FIELDS: usize = 16;
+
+/// Log entries on their way to the service.
+#[derive(Clone, Default)]
+pub struct Outbox(Arc<Mutex<Waiting>>);
+
+#[derive(Default)]
+struct Waiting {
+    entries: VecDeque<LogEntry>,
+    left_out: u64,
+}
 
 /// Sets up logging. To be called once.
-pub fn init(args: &CommonArgs) -> Result<(), Failure> {
+pub fn init(args: &CommonArgs, ship: ShipLogs) -> Result<Outbox, Failure> {
     let filter = EnvFilter::try_new(&args.log)
         .map_err(|error| Failure::Config(format!("log: {error}; write it as info, or info,hub_agent::ble=debug")))?;
+    let outbox = Outbox::default();
+    let shipped = outbox.clone().with_filter(match ship {
+        ShipLogs::Off => LevelFilter::OFF,
+        ShipLogs::Error => LevelFilter::ERROR,
+        ShipLogs::Warn => LevelFilter::WARN,
+        ShipLogs::Info => LevelFilter::INFO,
+        ShipLogs::Debug => LevelFilter::DEBUG,
+    });
+    tracing_subscriber::registry().with(stderr(args.log_format).with_filter(filter)).with(shipped).init();
+    Ok(outbox)
+}
+
+fn stderr(format: LogFormat) -> Box<dyn Layer<Registry> + Send + Sync> {
     let terminal = std::io::stderr().is_terminal();
     // The journal stamps each line itself.
     let journal = std::env::var_os("JOURNAL_STREAM").is_some();
-    let json = match args.log_format {
-        LogFormat::Json => true,
-        LogFormat::Text => false,
-        LogFormat::Auto => !terminal && !journal,
-    };
     let text = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(terminal);
-    let registry = tracing_subscriber::registry().with(filter);
-    if json {
-        registry.with(text.json().flatten_event(true)).init();
-    } else if journal {
-        registry.with(text.without_time()).init();
-    } else {
-        registry.with(text).init();
+    match format {
+        LogFormat::Json => text.json().flatten_event(true).boxed(),
+        LogFormat::Auto if !terminal && !journal => text.json().flatten_event(true).boxed(),
+        LogFormat::Auto | LogFormat::Text if journal => text.without_time().boxed(),
+        LogFormat::Auto | LogFormat::Text => text.boxed(),
     }
-    Ok(())
+}
+
+impl Outbox {
+    /// Gives what waits to the spool.
+    pub async fn deliver(&self, spool: &Spool) -> Result<(), SpoolStopped> {
+        let Waiting { entries, left_out } = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        for entry in entries {
+            spool.record(Kind::Logs, &entry).await?;
+        }
+        if left_out > 0 {
+            let entry = LogEntry {
+                at: machine_now(),
+                level: Level::WARN.to_string(),
+                target: module_path!().to_owned(),
+                message: "log entries came too fast and were left out".to_owned(),
+                fields: BTreeMap::from([("count".to_owned(), Value::from(left_out))]),
+            };
+            spool.record(Kind::Logs, &entry).await?;
+        }
+        Ok(())
+    }
+
+    /// Delivers again and again, until the spool has stopped.
+    pub async fn ship(&self, spool: &Spool) -> Result<(), SpoolStopped> {
+        loop {
+            tokio::time::sleep(TAKE_EVERY).await;
+            self.deliver(spool).await?;
+        }
+    }
+}
+
+impl<S: Subscriber> Layer<S> for Outbox {
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+        let metadata = event.metadata();
+        // The agent's own, and not the chatter of the libraries below it.
+        if !metadata.target().starts_with("hub_agent") {
+            return;
+        }
+        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if waiting.entries.len() >= MAX_WAITING {
+            waiting.left_out += 1;
+            return;
+        }
+        let mut entry = LogEntry {
+            at: machine_now(),
+            level: metadata.level().to_string(),
+            target: metadata.target().to_owned(),
+            message: String::new(),
+            fields: BTreeMap::new(),
+        };
+        event.record(&mut Fields(&mut entry));
+        waiting.entries.push_back(entry);
+    }
+}
+
+/// Sorts an event's fields into an entry.
+struct Fields<'a>(&'a mut LogEntry);
+
+impl Fields<'_> {
+    fn put(&mut self, field: &Field, value: Value) {
+        if self.0.fields.len() < MAX_FIELDS {
+            self.0.fields.insert(field.name().to_owned(), value);
+        }
+    }
+
+    fn put_text(&mut self, field: &Field, text: &str) {
+        let end = text.floor_char_boundary(MAX_TEXT_BYTES);
+        let text = text.get(..end).unwrap_or_default().to_owned();
+        if field.name() == "message" {
+            self.0.message = text;
+        } else {
+            self.put(field, Value::String(text));
+        }
+    }
+}
+
+impl Visit for Fields<'_> {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.put_text(field, &format!("{value:?}"));
+    }
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.put_text(field, value);
+    }
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.put(field, Value::from(value));
+    }
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.put(field, Value::from(value));
+    }
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        self.put(field, Value::from(value));
+    }
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.put(field, Value::from(value));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_become_bounded_entries() {
+        let outbox = Outbox::default();
+        let subscriber = tracing_subscriber::registry().with(outbox.clone().with_filter(LevelFilter::WARN));
+        tracing::subscriber::with_default(subscriber, || {
+            tracing::info!("too quiet");
+            tracing::warn!(target: "reqwest::connect", "not ours");
+            tracing::error!(attempts = 3, reason = "ä".repeat(5_000), "it {}", "failed");
+            for _ in 0..MAX_WAITING {
+                tracing::warn!("again");
+            }
+        });
+        let waiting = outbox.0.lock().unwrap();
+        assert_eq!((waiting.entries.len(), waiting.left_out), (MAX_WAITING, 1));
+        let first = &waiting.entries[0];
+        assert_eq!((first.level.as_str(), first.message.as_str()), ("ERROR", "it failed"));
+        assert_eq!(first.fields["attempts"], 3);
+        assert_eq!(first.fields["reason"].as_str().unwrap().len(), MAX_TEXT_BYTES);
+    }
 }

@@ -6,18 +6,22 @@ mod clock;
 mod cloud;
 mod commands;
 mod config;
+mod control;
+mod desired;
 mod error;
 mod identity;
 mod logs;
 mod pulse;
 mod run;
 mod spool;
+mod status;
 mod systemd;
+mod telemetry;
 mod uplink;
 
 use std::process::ExitCode;
 
-use config::{Cmd, Refusal};
+use config::{Cmd, Refusal, ShipLogs};
 use error::Failure;
 
 fn main() -> ExitCode {
@@ -41,14 +45,18 @@ fn main() -> ExitCode {
 async fn start(command: Cmd) -> Result<(), Failure> {
     match command {
         Cmd::Run(args) => {
-            logs::init(&args.common)?;
-            run::run(*args).await
+            let outbox = logs::init(&args.common, args.reports.ship_logs)?;
+            run::run(*args, outbox).await
         }
+        Cmd::Claim(args) => {
+            logs::init(&args.common, ShipLogs::Off)?;
+            commands::claim::claim(args).await
+        }
+        Cmd::Status(args) => commands::status::status(&args),
         Cmd::Version => {
             println!("hub-agent {}", env!("CARGO_PKG_VERSION"));
             Ok(())
         }
-        _ => Ok(()),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The running agent: starts its parts, connects them, and stops them in order. Wiring only.
 
 use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,14 +10,19 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::ble;
-use crate::clock::Clock;
+use crate::clock::{self, Clock};
 use crate::cloud::{CodeSource, Service};
 use crate::config::RunArgs;
+use crate::control;
+use crate::desired;
 use crate::error::Failure;
 use crate::identity::StateDir;
+use crate::logs::Outbox;
 use crate::pulse::{Beat, Pulses};
 use crate::spool::{Spool, SpoolConfig, SpoolStopped};
+use crate::status::Agent;
 use crate::systemd;
+use crate::telemetry;
 use crate::uplink::Uplink;
 
 /// What is heard is gathered for this long before it is looked at: waking once for each advertisement would cost more than all the rest.
@@ -25,7 +31,8 @@ const GATHER_FOR: Duration = Duration::from_millis(100);
 /// How long the last upload may take before the end.
 const LAST_UPLOAD: Duration = Duration::from_secs(3);
 
-pub async fn run(args: RunArgs) -> Result<(), Failure> {
+pub async fn run(args: RunArgs, outbox: Outbox) -> Result<(), Failure> {
+    let started_micros = clock::since_boot_micros();
     let state_dir = Arc::new(StateDir::open(&args.common.state_dir)?);
     let clock = Arc::new(Clock::new());
     let service = Arc::new(Service::new(&args.service, state_dir.clone(), clock.clone())?);
@@ -43,47 +50,96 @@ pub async fn run(args: RunArgs) -> Result<(), Failure> {
     let cancel = CancellationToken::new();
     let radio = ble::start(args.radio.source(), args.radio_config(), cancel.child_token())
         .map_err(|error| Failure::Config(error.to_string()))?;
-    let intake = tokio::spawn(intake(
-        radio.heard,
-        spool.clone(),
-        pulses.register("intake", Duration::from_secs(90)),
-        cancel.clone(),
-    ));
-
-    let mut tasks = JoinSet::new();
-    let codes = CodeSource::new(args.claim.claim_code, args.claim.claim_code_file);
-    tasks.spawn({
-        let (service, spool) = (service.clone(), spool.clone());
-        until(cancel.clone(), async move { service.keep_access(codes, &spool).await })
-    });
-    tasks.spawn({
-        let (pulses, cancel) = (pulses.clone(), cancel.clone());
-        async move { systemd::keep_alive(&pulses, &cancel).await }
-    });
+    radio.roles.send_replace(desired::load_roles(&state_dir));
     let mut uplink = Uplink::new(service.clone(), spool.clone(), clock.clone(), args.spool.upload_interval.0);
+    let agent = Arc::new(Agent {
+        service: service.clone(),
+        spool: spool.clone(),
+        clock,
+        health: radio.health,
+        pulses: pulses.clone(),
+        delivered: uplink.delivered(),
+        spool_dir: state_dir.path().to_owned(),
+        started_micros,
+    });
+
+    let intake_beat = pulses.register("intake", Duration::from_secs(90));
+    let mut intake = tokio::spawn(intake(radio.heard, spool.clone(), intake_beat, cancel.clone()));
     // Longer than one upload may take, its token renewed on the way.
     let uplink_beat = pulses.register("uplink", 4 * args.service.request_timeout.0 + Duration::from_secs(90));
     let uplinking = tokio::spawn({
         let cancel = cancel.clone();
         async move {
-            let ended = uplink.run(&uplink_beat, &cancel).await;
-            (uplink, ended)
+            // A spool that has stopped ends the intake too, which is what ends the agent.
+            let _ = uplink.run(&uplink_beat, &cancel).await;
+            uplink
         }
     });
 
+    let mut tasks = JoinSet::new();
+    let mut start = |name: &'static str, work: Pin<Box<dyn Future<Output = ()> + Send>>| {
+        let cancel = cancel.clone();
+        tasks.spawn(async move {
+            cancel.run_until_cancelled_owned(work).await;
+            name
+        });
+    };
+    let codes = CodeSource::new(args.claim.claim_code, args.claim.claim_code_file);
+    start("access", {
+        let (service, spool) = (service.clone(), spool.clone());
+        Box::pin(async move { service.keep_access(codes, &spool).await })
+    });
+    start("watchdog", Box::pin(async move { systemd::keep_alive(&pulses).await }));
+    start("telemetry", {
+        let (agent, every) = (agent.clone(), args.reports.telemetry_interval.0);
+        Box::pin(async move { said(telemetry::report(agent, every).await) })
+    });
+    start("logs", {
+        let (outbox, spool) = (outbox.clone(), spool.clone());
+        Box::pin(async move { said(outbox.ship(&spool).await) })
+    });
+    start("adapters", Box::pin(desired::tell_adapters(service.clone(), radio.adapters)));
+    start("desired state", {
+        Box::pin(desired::follow(service.clone(), state_dir.clone(), radio.roles, args.service.request_timeout.0))
+    });
+    start("control", {
+        let (agent, state_dir) = (agent.clone(), state_dir.clone());
+        Box::pin(async move {
+            if let Err(error) = control::serve(state_dir.path(), agent).await {
+                tracing::warn!(%error, "`hub-agent status` and `claim` cannot reach this agent");
+                std::future::pending::<()>().await;
+            }
+        })
+    });
+
     systemd::ready();
-    tracing::info!(version = env!("CARGO_PKG_VERSION"), service = %service.url(), state_dir = %state_dir.path().display(), "hub-agent runs");
+    tracing::info!(
+        version = env!("CARGO_PKG_VERSION"), service = %service.url(), state_dir = %state_dir.path().display(),
+        "hub-agent runs"
+    );
+    let mut kept = None;
     let outcome = tokio::select! {
         stopped = asked_to_stop() => stopped,
-        Some(_) = tasks.join_next() => Err(Failure::Failed("a part of the agent ended unexpectedly".into())),
+        // Only an error ends it while the agent runs.
+        ended = &mut intake => {
+            kept = Some(ended);
+            Ok(())
+        }
+        Some(ended) = tasks.join_next() => {
+            Err(Failure::Failed(format!("a part of the agent ended unexpectedly: {}", ended.unwrap_or("panic"))))
+        }
     };
 
     systemd::stopping();
     tracing::info!("stopping");
     cancel.cancel();
     while tasks.join_next().await.is_some() {}
-    let kept = intake.await.unwrap_or(Err(SpoolStopped));
-    if let Ok((mut uplink, _)) = uplinking.await {
+    let kept = match kept {
+        Some(ended) => ended,
+        None => intake.await,
+    };
+    let kept = kept.unwrap_or(Err(SpoolStopped)).and(outbox.deliver(&spool).await);
+    if let Ok(mut uplink) = uplinking.await {
         // Whatever is not delivered now is in the spool.
         let _ = tokio::time::timeout(LAST_UPLOAD, uplink.drain()).await;
     }
@@ -91,8 +147,11 @@ pub async fn run(args: RunArgs) -> Result<(), Failure> {
     outcome.and_then(|()| kept.and(closed).map_err(|error| Failure::Failed(error.to_string())))
 }
 
-async fn until(cancel: CancellationToken, work: impl Future<Output = ()>) {
-    cancel.run_until_cancelled_owned(work).await;
+/// A task that ends ends the agent: the reason is said here.
+fn said(result: Result<(), SpoolStopped>) {
+    if let Err(error) = result {
+        tracing::error!(%error, "the agent cannot go on");
+    }
 }
 
 async fn asked_to_stop() -> Result<(), Failure> {

@@ -4,7 +4,6 @@
 use std::time::Duration;
 
 use sd_notify::NotifyState;
-use tokio_util::sync::CancellationToken;
 
 use crate::pulse::Pulses;
 
@@ -27,19 +26,15 @@ fn tell(state: &[NotifyState<'_>]) {
     }
 }
 
-/// Keeps the watchdog quiet while all loops move. Returns when cancelled.
-pub async fn keep_alive(pulses: &Pulses, cancel: &CancellationToken) {
+/// Keeps the watchdog quiet while all loops move, until it is dropped.
+pub async fn keep_alive(pulses: &Pulses) {
     let Some(limit) = sd_notify::watchdog_enabled() else {
-        cancel.cancelled().await;
-        return;
+        return std::future::pending().await;
     };
     let mut interval = tokio::time::interval((limit / 3).max(Duration::from_millis(100)));
     let mut said = None;
     loop {
-        tokio::select! {
-            () = cancel.cancelled() => return,
-            _ = interval.tick() => {}
-        }
+        interval.tick().await;
         match pulses.stalled() {
             None => tell(&[NotifyState::Watchdog]),
             stalled if stalled != said => {

@@ -7,8 +7,8 @@ mod session;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use hub_protocol::Timestamp;
 use hub_protocol::envelope::{Data, Problem};
-use hub_protocol::{HubUuid, Timestamp};
 use reqwest::header::{AUTHORIZATION, DATE, ETAG, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 use reqwest::{Method, Url};
 use secrecy::{ExposeSecret, SecretString};
@@ -40,16 +40,6 @@ pub enum Access {
         credentials: Credentials,
         reason: String,
     },
-}
-
-impl Access {
-    /// The hub's uuid, also while it is refused.
-    pub fn hub_uuid(&self) -> Option<HubUuid> {
-        match self {
-            Self::Unclaimed => None,
-            Self::Granted(credentials) | Self::Refused { credentials, .. } => Some(credentials.hub_uuid),
-        }
-    }
 }
 
 /// How the talks with the service go.

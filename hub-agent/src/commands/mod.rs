@@ -1,1 +1,4 @@
 //! What the commands beside `run` do.
+
+pub mod claim;
+pub mod status;

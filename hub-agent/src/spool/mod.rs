@@ -6,7 +6,7 @@ mod segment;
 mod store;
 mod worker;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use serde::Serialize;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::ble::Heard;
-use crate::clock::Clock;
+use crate::clock::{Clock, machine_now, machine_offset_micros};
 
 pub use segment::{Kind, PerKind};
 pub use store::{Counters, Usage};
@@ -29,6 +29,18 @@ pub struct SpoolConfig {
     pub disk_headroom_bytes: u64,
     /// What was given is on disk after this long at the latest.
     pub commit_every: Duration,
+}
+
+impl SpoolConfig {
+    /// The defaults, in this directory.
+    pub fn of(dir: &Path) -> Self {
+        Self {
+            dir: dir.to_owned(),
+            max_bytes: 256 << 20,
+            disk_headroom_bytes: 64 << 20,
+            commit_every: Duration::from_secs(1),
+        }
+    }
 }
 
 /// One upload: to be sent as it is, as often as it takes.
@@ -108,7 +120,6 @@ pub enum Verdict {
 pub struct Spool {
     commands: mpsc::Sender<Command>,
     stats: Arc<Mutex<SpoolStats>>,
-    clock: Arc<Clock>,
 }
 
 impl Spool {
@@ -119,7 +130,7 @@ impl Spool {
         let (commands, inbox) = mpsc::channel(16);
         let stats = Arc::new(Mutex::new(SpoolStats::default()));
         let commit_every = config.commit_every;
-        let mut worker = worker::Worker::new(config, clock.clone(), stats.clone())?;
+        let mut worker = worker::Worker::new(config, clock, stats.clone())?;
         std::thread::Builder::new().name("spool".into()).spawn(move || worker.run(inbox, alive))?;
         let ticks = commands.downgrade();
         tokio::spawn(async move {
@@ -133,7 +144,7 @@ impl Spool {
                 }
             }
         });
-        Ok(Self { commands, stats, clock })
+        Ok(Self { commands, stats })
     }
 
     async fn send(&self, command: Command) -> Result<(), SpoolStopped> {
@@ -144,7 +155,7 @@ impl Spool {
         self.send(Command::Heard(heard)).await
     }
 
-    /// Keeps one record of telemetry or logs that was made now.
+    /// Keeps one record of telemetry or logs, made now by the machine's own clock.
     pub async fn record(&self, kind: Kind, record: &impl Serialize) -> Result<(), SpoolStopped> {
         let json = match serde_json::value::to_raw_value(record) {
             Ok(json) => json,
@@ -153,8 +164,8 @@ impl Spool {
                 return Ok(());
             }
         };
-        let clock_offset_micros = self.clock.offset().micros;
-        self.send(Command::Record { kind, json, at: self.clock.now(), clock_offset_micros }).await
+        let record = Command::Record { kind, json, at: machine_now(), clock_offset_micros: machine_offset_micros() };
+        self.send(record).await
     }
 
     /// Counts advertisements that were lost before they reached the spool.

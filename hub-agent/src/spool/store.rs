@@ -218,10 +218,6 @@ impl Store {
         self.last_id
     }
 
-    pub fn used_bytes(&self) -> u64 {
-        self.usage.iter().map(|usage| usage.bytes).sum()
-    }
-
     /// When the oldest segment begins.
     pub fn oldest(&self) -> Result<Option<Timestamp>, StoreError> {
         let micros = self

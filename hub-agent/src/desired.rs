@@ -1,0 +1,161 @@
+//! What the service wants of this hub, and what it is told of the adapters: operators' roles come in over a request that waits for them,
+//! adapter snapshots go out when something changed. The roles are kept on disk, so that an adapter that is switched off stays so offline.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hub_protocol::HubUuid;
+use hub_protocol::hub::{Adapter, AdapterRole, AdapterSnapshot, DesiredState};
+use reqwest::header::IF_NONE_MATCH;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use crate::backoff::Backoff;
+use crate::cloud::{Access, Answer, CallError, Request, Service};
+use crate::identity::StateDir;
+
+type Roles = BTreeMap<String, AdapterRole>;
+
+const ROLES_FILE: &str = "adapter-roles.json";
+
+/// How long the service is asked to hold the request.
+const HOLD: Duration = Duration::from_secs(55);
+
+/// An answer that comes sooner without news is from a service that does not hold requests.
+const HELD_AT_LEAST: Duration = Duration::from_secs(1);
+const POLL_EVERY: Duration = Duration::from_secs(30);
+
+/// Adapters come and go in bursts: the service gets what they look like after this long.
+const SETTLE: Duration = Duration::from_secs(2);
+
+const BACKOFF: Backoff = Backoff::new(Duration::from_secs(2), Duration::from_secs(300));
+
+/// The roles that were last known, for a start without the service.
+pub fn load_roles(state_dir: &StateDir) -> Roles {
+    let Ok(bytes) = std::fs::read(state_dir.path().join(ROLES_FILE)) else { return Roles::new() };
+    serde_json::from_slice(&bytes).unwrap_or_else(|error| {
+        tracing::warn!(%error, "the adapters' roles on disk are damaged; all of them scan until the service is asked");
+        Roles::new()
+    })
+}
+
+/// Follows the desired state until it is dropped.
+pub async fn follow(
+    service: Arc<Service>,
+    state_dir: Arc<StateDir>,
+    roles: watch::Sender<Roles>,
+    request_timeout: Duration,
+) {
+    let mut access = service.access();
+    let mut backoff = BACKOFF;
+    let mut seen: Option<(HubUuid, String)> = None;
+    loop {
+        let hub_uuid = granted(&mut access).await;
+        let etag = seen.as_ref().filter(|(hub, _)| *hub == hub_uuid).map(|(_, etag)| etag.as_str());
+        let mut request = Request::get(format!("/v1/hubs/{hub_uuid}/desired-state?wait={}", HOLD.as_secs()));
+        if let Some(etag) = etag {
+            request = request.header(IF_NONE_MATCH, etag);
+        }
+        request.timeout = Some(HOLD + request_timeout);
+        let asked_at = Instant::now();
+        let rest = match service.call(&request).await {
+            Ok(answer) if answer.status == 304 => {
+                backoff.reset();
+                if asked_at.elapsed() < HELD_AT_LEAST { POLL_EVERY } else { Duration::ZERO }
+            }
+            Ok(answer) if answer.is_success() => match answer.data::<DesiredState>() {
+                Ok(state) => {
+                    backoff.reset();
+                    apply(state, &state_dir, &roles);
+                    seen = answer.etag.map(|etag| (hub_uuid, etag));
+                    if seen.is_none() { POLL_EVERY } else { Duration::ZERO }
+                }
+                Err(error) => {
+                    tracing::debug!(%error, "the desired state is not understood");
+                    backoff.next(None)
+                }
+            },
+            Ok(answer) => refused(&answer, "the desired state", &mut backoff),
+            Err(CallError::NoAccess) => Duration::ZERO,
+            Err(CallError::Unreachable(_)) => backoff.next(None),
+        };
+        tokio::time::sleep(rest).await;
+    }
+}
+
+fn apply(state: DesiredState, state_dir: &StateDir, roles: &watch::Sender<Roles>) {
+    let wanted: Roles =
+        state.settings.adapter_roles.into_iter().map(|(address, role)| (address.to_ascii_uppercase(), role)).collect();
+    if *roles.borrow() == wanted {
+        return;
+    }
+    tracing::info!(revision = state.revision, roles = ?wanted, "an operator set what the adapters are used for");
+    let saved = serde_json::to_vec(&wanted)
+        .map_err(std::io::Error::other)
+        .and_then(|json| state_dir.replace(ROLES_FILE, &json));
+    if let Err(error) = saved {
+        tracing::warn!(%error, "the adapters' roles cannot be written; they are forgotten at the next start");
+    }
+    roles.send_replace(wanted);
+}
+
+/// Tells the service of the adapters whenever one changes, until it is dropped.
+pub async fn tell_adapters(service: Arc<Service>, mut adapters: watch::Receiver<Vec<Adapter>>) {
+    let mut access = service.access();
+    let mut backoff = BACKOFF;
+    let mut told: Option<(HubUuid, Vec<Adapter>)> = None;
+    loop {
+        tokio::time::sleep(SETTLE).await;
+        let hub_uuid = granted(&mut access).await;
+        let now = (hub_uuid, adapters.borrow_and_update().clone());
+        if told.as_ref() == Some(&now) {
+            tokio::select! {
+                changed = adapters.changed() => if changed.is_err() {
+                    // The radio has ended: the service keeps what it was told last.
+                    return std::future::pending().await;
+                },
+                _ = access.changed() => {}
+            }
+            continue;
+        }
+        let snapshot = AdapterSnapshot { adapters: now.1.clone() };
+        let body = match serde_json::to_vec(&snapshot) {
+            Ok(body) => body,
+            Err(error) => {
+                tracing::error!(%error, "the adapters cannot be written as JSON");
+                told = Some(now);
+                continue;
+            }
+        };
+        let rest = match service.call(&Request::post_json("/v1/hubs/adapters", body)).await {
+            Ok(answer) if answer.is_success() => {
+                backoff.reset();
+                told = Some(now);
+                Duration::ZERO
+            }
+            Ok(answer) => refused(&answer, "the adapters", &mut backoff),
+            Err(CallError::NoAccess) => Duration::ZERO,
+            Err(CallError::Unreachable(_)) => backoff.next(None),
+        };
+        tokio::time::sleep(rest).await;
+    }
+}
+
+fn refused(answer: &Answer, what: &str, backoff: &mut Backoff) -> Duration {
+    tracing::debug!(reason = answer.reason(), what, "the service does not take a request; it is tried again");
+    backoff.next(answer.retry_after)
+}
+
+/// Waits until the hub has access.
+async fn granted(access: &mut watch::Receiver<Access>) -> HubUuid {
+    loop {
+        if let Access::Granted(credentials) = &*access.borrow_and_update() {
+            return credentials.hub_uuid;
+        }
+        // The sender lives as long as the service, which the caller holds.
+        if access.changed().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}

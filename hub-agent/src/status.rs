@@ -1,0 +1,311 @@
+//! What the running agent is doing, as one value: for people, for machines, for systemd's status line.
+//! Only reads what the other parts keep.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use hub_protocol::telemetry::{ScanHealth, ScanState, SpoolHealth};
+use hub_protocol::{HubUuid, TenantUuid, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use crate::ble::Health;
+use crate::clock::{self, Clock};
+use crate::cloud::{Access, Service};
+use crate::pulse::Pulses;
+use crate::spool::Spool;
+
+/// How far back `status` looks for times in which the hub was blind.
+const BLIND_SINCE_SECS: i64 = 3_600;
+
+/// The running agent's parts, as far as others look at them.
+pub struct Agent {
+    pub service: Arc<Service>,
+    pub spool: Spool,
+    pub clock: Arc<Clock>,
+    pub health: Health,
+    pub pulses: Pulses,
+    pub delivered: Arc<AtomicU64>,
+    pub spool_dir: PathBuf,
+    /// Time since boot when the agent started.
+    pub started_micros: i64,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Status {
+    pub version: String,
+    pub process_id: u32,
+    pub uptime_secs: u64,
+    pub service_url: String,
+    pub access: AccessState,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hub_uuid: Option<HubUuid>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tenant_uuid: Option<TenantUuid>,
+    /// Why the service does not let the hub in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub access_reason: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token_expires_in_secs: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_contact_at: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_contact_secs_ago: Option<i64>,
+    /// Why the service cannot be reached.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unreachable: Option<String>,
+    pub spool: SpoolHealth,
+    /// Records the service would not take, within uploads or with all of one.
+    pub refused_records: u64,
+    /// Why nothing can be written to disk.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spool_trouble: Option<String>,
+    pub delivered_records: u64,
+    pub advertisements: u64,
+    pub advertisements_per_sec: f64,
+    /// By adapter address.
+    pub adapters: BTreeMap<String, ScanHealth>,
+    /// A part of the agent that hangs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stalled: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum AccessState {
+    Unclaimed,
+    Claimed,
+    Refused,
+}
+
+impl Agent {
+    pub fn uptime_secs(&self) -> u64 {
+        u64::try_from((clock::since_boot_micros() - self.started_micros) / 1_000_000).unwrap_or(0)
+    }
+
+    pub fn spool_health(&self) -> SpoolHealth {
+        let stats = self.spool.stats();
+        let total = stats.total();
+        let age_secs = stats.oldest.map_or(0, |oldest| clock::machine_now().as_secs() - oldest.as_secs());
+        SpoolHealth {
+            batches: total.segments,
+            events: total.records,
+            bytes: total.bytes,
+            oldest_age_secs: u64::try_from(age_secs).unwrap_or(0),
+            dropped_events: stats.counters.dropped_events,
+        }
+    }
+
+    pub fn status(&self) -> Status {
+        let now = self.clock.now();
+        let contact = self.service.contact();
+        let access = self.service.access().borrow().clone();
+        let (state, credentials, reason) = match access {
+            Access::Unclaimed => (AccessState::Unclaimed, None, contact.claim_refused),
+            Access::Granted(credentials) => (AccessState::Claimed, Some(credentials), None),
+            Access::Refused { credentials, reason } => (AccessState::Refused, Some(credentials), Some(reason)),
+        };
+        let stats = self.spool.stats();
+        let machine_now = clock::machine_now();
+        let adapters = self.health.report(machine_now.plus_secs(-BLIND_SINCE_SECS), machine_now);
+        Status {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            process_id: std::process::id(),
+            uptime_secs: self.uptime_secs(),
+            service_url: self.service.url().to_string(),
+            access: state,
+            hub_uuid: credentials.as_ref().map(|credentials| credentials.hub_uuid),
+            tenant_uuid: credentials.as_ref().map(|credentials| credentials.tenant_uuid),
+            access_reason: reason,
+            token_expires_in_secs: credentials.map(|credentials| credentials.expires_at.as_secs() - now.as_secs()),
+            last_contact_at: contact.last_answer_at,
+            last_contact_secs_ago: contact.last_answer_at.map(|at| now.as_secs() - at.as_secs()),
+            unreachable: contact.unreachable,
+            spool: self.spool_health(),
+            refused_records: stats.counters.refused_records + stats.counters.rejected_records,
+            spool_trouble: stats.trouble,
+            delivered_records: self.delivered.load(Ordering::Relaxed),
+            advertisements: self.health.advertisements(),
+            advertisements_per_sec: adapters.values().map(|adapter| adapter.advertisements_per_sec).sum(),
+            adapters,
+            stalled: self.pulses.stalled().map(str::to_owned),
+        }
+    }
+}
+
+impl Status {
+    /// One line.
+    pub fn summary(&self) -> String {
+        let service = match (self.access, &self.unreachable) {
+            (AccessState::Unclaimed, _) => "not claimed",
+            (AccessState::Refused, _) => "refused by the service",
+            (AccessState::Claimed, Some(_)) => "service unreachable",
+            (AccessState::Claimed, None) => "connected",
+        };
+        format!(
+            "{service}; {:.1} advertisements/s; {} records to deliver",
+            self.advertisements_per_sec, self.spool.events
+        )
+    }
+
+    /// For a person at a terminal. `now` is the machine's own time.
+    pub fn to_text(&self, now: Timestamp) -> String {
+        let mut text = String::new();
+        let mut line = |name: &str, value: String| {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "{name:<12}{value}");
+        };
+        line(
+            "Agent",
+            format!("version {}, process {}, up {}", self.version, self.process_id, span(self.uptime_secs as i64)),
+        );
+        let contact = match self.last_contact_secs_ago {
+            Some(secs) => format!("last answer {} ago", span(secs)),
+            None => "no answer yet".to_owned(),
+        };
+        line("Service", format!("{}, {contact}", self.service_url));
+        if let Some(reason) = &self.unreachable {
+            line("", format!("UNREACHABLE: {reason}"));
+        }
+        let uuid = self.hub_uuid.map(|uuid| uuid.to_string()).unwrap_or_default();
+        line(
+            "Hub",
+            match self.access {
+                AccessState::Unclaimed => "NOT CLAIMED: run `hub-agent claim --code CODE`".to_owned(),
+                AccessState::Refused => format!("{uuid} REFUSED: claim it again with `hub-agent claim --code CODE`"),
+                AccessState::Claimed => format!("{uuid}, claimed"),
+            },
+        );
+        if let Some(tenant) = self.tenant_uuid {
+            line("Owner", tenant.to_string());
+        }
+        if let Some(reason) = &self.access_reason {
+            line("", reason.clone());
+        }
+        if let (AccessState::Claimed, Some(secs)) = (self.access, self.token_expires_in_secs) {
+            line(
+                "Token",
+                if secs > 0 { format!("expires in {}", span(secs)) } else { "EXPIRED, being renewed".to_owned() },
+            );
+        }
+        line(
+            "Spool",
+            format!(
+                "{} records in {} batches, {}, oldest {} old",
+                self.spool.events,
+                self.spool.batches,
+                size(self.spool.bytes),
+                span(self.spool.oldest_age_secs as i64)
+            ),
+        );
+        if let Some(trouble) = &self.spool_trouble {
+            line("", format!("CANNOT BE WRITTEN: {trouble}"));
+        }
+        line(
+            "Delivered",
+            format!(
+                "{} records since the start; {} dropped for want of room, {} refused, since the spool was made",
+                self.delivered_records, self.spool.dropped_events, self.refused_records
+            ),
+        );
+        line("Heard", format!("{} advertisements, {:.1} a second", self.advertisements, self.advertisements_per_sec));
+        if let Some(stalled) = &self.stalled {
+            line("", format!("HANGS: {stalled}"));
+        }
+        for (address, adapter) in &self.adapters {
+            let state = match adapter.state {
+                ScanState::Listening => "listening",
+                ScanState::Silent => "silent: listens, and nothing is on the air",
+                ScanState::Blind => "BLIND",
+                ScanState::Disabled => "disabled by an operator",
+            };
+            let mut value = format!("{address} {state}");
+            if let Some(reason) = &adapter.reason {
+                let _ = write!(value, ": {reason}");
+            }
+            let _ = write!(value, ", {:.1} a second", adapter.advertisements_per_sec);
+            if let Some(at) = adapter.last_heard_at {
+                let _ = write!(value, ", last {} ago", span(now.as_secs() - at.as_secs()));
+            }
+            line("Adapter", value);
+        }
+        if self.adapters.is_empty() {
+            line("Adapter", "NONE: run `hub-agent check`".to_owned());
+        }
+        text
+    }
+}
+
+/// A length of time in its two largest units.
+fn span(secs: i64) -> String {
+    let secs = secs.max(0);
+    match secs {
+        0..60 => format!("{secs}s"),
+        60..3_600 => format!("{}m {}s", secs / 60, secs % 60),
+        3_600..86_400 => format!("{}h {}m", secs / 3_600, secs % 3_600 / 60),
+        _ => format!("{}d {}h", secs / 86_400, secs % 86_400 / 3_600),
+    }
+}
+
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..1_024 => format!("{bytes} B"),
+        1_024..1_048_576 => format!("{:.1} KiB", bytes as f64 / 1_024.0),
+        _ => format!("{:.1} MiB", bytes as f64 / 1_048_576.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn status() -> Status {
+        Status {
+            version: "0.1.0".into(),
+            process_id: 7,
+            uptime_secs: 3_725,
+            service_url: "https://hubs.example.com/".into(),
+            access: AccessState::Unclaimed,
+            hub_uuid: None,
+            tenant_uuid: None,
+            access_reason: Some("the claim code was refused".into()),
+            token_expires_in_secs: None,
+            last_contact_at: None,
+            last_contact_secs_ago: None,
+            unreachable: Some("connection refused".into()),
+            spool: SpoolHealth { batches: 2, events: 30, bytes: 2_048, oldest_age_secs: 90, dropped_events: 4 },
+            refused_records: 1,
+            spool_trouble: None,
+            delivered_records: 0,
+            advertisements: 30,
+            advertisements_per_sec: 1.5,
+            adapters: BTreeMap::new(),
+            stalled: None,
+        }
+    }
+
+    #[test]
+    fn a_person_is_told_what_is_wrong_and_what_to_do() {
+        let text = status().to_text(Timestamp::from_micros(0));
+        for part in [
+            "up 1h 2m",
+            "UNREACHABLE: connection refused",
+            "NOT CLAIMED: run `hub-agent claim",
+            "2.0 KiB",
+            "1m 30s old",
+            "NONE: run",
+        ] {
+            assert!(text.contains(part), "{part:?} is missing in\n{text}");
+        }
+    }
+
+    #[test]
+    fn json_comes_back_as_it_was() {
+        let status = status();
+        let json = serde_json::to_string(&status).unwrap();
+        assert_eq!(serde_json::from_str::<Status>(&json).unwrap(), status);
+    }
+}
