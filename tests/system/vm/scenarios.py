@@ -58,6 +58,13 @@ class Stage:
         lines = self.vm.sh(f"systemctl show {UNIT} -p " + ",".join(properties)).splitlines()
         return dict(line.split("=", 1) for line in lines)
 
+    def until_replaced(self, old_pid):
+        def replaced():
+            now = self.show("ActiveState", "MainPID")
+            return now["ActiveState"] == "active" and now["MainPID"] not in ("0", old_pid)
+
+        until("systemd to start it again", replaced, 90)
+
     def evidence(self):
         """What helps to understand a failure."""
         journal = self.vm.run("journalctl --no-pager -o short-monotonic -n 60 -u hub-agent -u bluetooth -u 'radio-*'")[1]
@@ -97,6 +104,12 @@ def stage_is_real(stage):
 def unit_lives_as_shipped(stage):
     """Installed as packaging does it: its own user, ready by notification, back after kill -9, a clean stop."""
     vm = stage.vm
+    vm.sh("/mnt/share/packaging/install.sh agent /mnt/share/hub-agent", timeout_s=120)
+    vm.sh("sed 's/^#\\([a-z-]* = \\)/\\1/' /etc/hub-agent/config.toml.example >/run/all.toml")
+    code, _, err = vm.run("hub-agent status --config /run/all.toml --state-dir /run/none")
+    expect(code == 1, f"the example configuration holds something the agent refuses: {err}")
+    expect(vm.run(f"systemctl start {UNIT}")[0] != 0 and stage.show("ExecMainStatus", "NRestarts") == {"ExecMainStatus": "3", "NRestarts": "0"},
+           "an agent without a service-url has to say so, once, and stay down")
     stage.install()
     expect(vm.sh("stat -c %U:%G:%a /etc/hub-agent/config.toml") == "root:hub-agent:640", "the configuration is open to others")
     with Radio(vm, [counting("C0:00:00:00:0D:01")]) as radio:
@@ -111,19 +124,31 @@ def unit_lives_as_shipped(stage):
             before = len(stage.cloud.events("C0:00:00:00:0D:01"))
             old = stage.show("MainPID")["MainPID"]
             vm.sh(f"kill -9 {old}")
-            until("systemd to start it again", lambda: stage.show("ActiveState", "MainPID") == {
-                "ActiveState": "active", "MainPID": stage.show("MainPID")["MainPID"]} and stage.show("MainPID")["MainPID"] not in ("0", old), 90)
+            stage.until_replaced(old)
             stage.heard("C0:00:00:00:0D:01", after=before, timeout_s=90)
         expect(stage.show("NRestarts")["NRestarts"] == "3", "it was restarted more often than it was killed")
         values = [value(event) for event in stage.cloud.events("C0:00:00:00:0D:01")]
         expect(len(values) == len(set(values)), f"stored twice: {sorted(v for v in set(values) if values.count(v) > 1)}")
         numbers = [int.from_bytes(v[-4:], "big") for v in values]
         expect(max(numbers) < radio.status()["sent"]["C0:00:00:00:0D:01"], "an event was never on the air")
+        a_hang_is_noticed(stage)
         vm.sh(f"systemctl stop {UNIT}", timeout_s=60)
         state = stage.show("ActiveState", "Result", "ExecMainStatus")
         expect(state == {"ActiveState": "inactive", "Result": "success", "ExecMainStatus": "0"}, f"it did not stop cleanly: {state}")
         expect(vm.run("pgrep -u hub-agent")[0] == 1, "it left a process behind")
         stage.start()
+
+
+def a_hang_is_noticed(stage):
+    """A process that is stopped in its tracks misses systemd's watchdog, here a short one, and is replaced."""
+    override = f"/run/systemd/system/{UNIT}.d/short.conf"
+    stage.vm.sh(f"mkdir -p {override.rpartition('/')[0]}; cat >{override}; systemctl daemon-reload; systemctl restart {UNIT}",
+                stdin="[Service]\nWatchdogSec=6\nTimeoutAbortSec=2\n", timeout_s=100)
+    old = stage.show("MainPID")["MainPID"]
+    stage.vm.sh(f"kill -STOP {old}")
+    stage.until_replaced(old)
+    expect("watchdog" in stage.vm.sh(f"journalctl -u {UNIT} -n 30 -o cat --no-pager").lower(), "it was replaced, but not by the watchdog")
+    stage.vm.sh(f"rm {override}; systemctl daemon-reload; systemctl restart {UNIT}", timeout_s=100)
 
 
 def bytes_come_back(stage):
