@@ -151,6 +151,25 @@ def a_hang_is_noticed(stage):
     stage.vm.sh(f"rm {override}; systemctl daemon-reload; systemctl restart {UNIT}", timeout_s=100)
 
 
+def service_unit_lives_as_shipped(stage):
+    """hub-cloud under its own unit, sandbox and user: answers, is back after kill -9 with its data, stops cleanly."""
+    vm, unit = stage.vm, "hub-cloud.service"
+    vm.sh("/mnt/share/packaging/install.sh cloud /mnt/share/hub-cloud", timeout_s=120)
+    vm.sh("cp /etc/hub-cloud/config.toml.example /etc/hub-cloud/config.toml")
+    vm.sh(f"systemctl start {unit}")
+    alive = "python3 -c 'import urllib.request as u; u.urlopen(\"http://127.0.0.1:8080/readyz\")'"
+    until("hub-cloud to be ready", lambda: vm.run(alive)[0] == 0, 60)
+    expect(vm.sh("stat -c %U:%a /var/lib/hub-cloud") == "hub-cloud:700", "its data are open to others")
+    key = vm.sh("sha256sum /var/lib/hub-cloud/master.key")
+    vm.sh(f"systemctl kill -s KILL {unit}")
+    until("systemd to start it again", lambda: vm.run(alive)[0] == 0, 60)
+    expect(vm.sh(f"systemctl show {unit} -p NRestarts --value") == "1", "it was restarted more often than it was killed")
+    expect(vm.sh("sha256sum /var/lib/hub-cloud/master.key") == key, "it made a new key over the old one")
+    vm.sh(f"systemctl stop {unit}")
+    expect(vm.sh(f"systemctl show {unit} -p ActiveState,Result,ExecMainStatus").split() == [
+        "Result=success", "ExecMainStatus=0", "ActiveState=inactive"], "it did not stop cleanly")
+
+
 def bytes_come_back(stage):
     """What was on the air is what the API gives back, byte for byte."""
     stage.ready()
@@ -275,4 +294,5 @@ def power_cut(stage):
         expect(len(before) < len(after), "nothing waited on disk, so nothing was proven")
 
 
-SCENARIOS = [stage_is_real, unit_lives_as_shipped, bytes_come_back, btvirt_pair, bluetoothd_restarts, adapter_replugged, power_cut]
+SCENARIOS = [stage_is_real, service_unit_lives_as_shipped, unit_lives_as_shipped, bytes_come_back, btvirt_pair, bluetoothd_restarts, adapter_replugged,
+             power_cut]
