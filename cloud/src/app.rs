@@ -5,14 +5,18 @@ use std::sync::Arc;
 
 use secrecy::ExposeSecret;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use crate::authn::keys::Keys;
+use crate::bus::Bus;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::db::{Db, migrate};
 use crate::domain::accounts::password::Passwords;
 use crate::domain::hubs;
+use crate::domain::streams::{Publisher, Streams};
 use crate::http::metrics::Metrics;
+use crate::ingest::{self, Ingest};
 use crate::sealing::{MasterKeyError, Sealer};
 
 #[derive(Clone)]
@@ -27,8 +31,14 @@ pub struct Inner {
     pub passwords: Passwords,
     pub metrics: Metrics,
     pub credential_turns: hubs::Turns,
+    pub ingest: Ingest,
+    pub streams: Streams,
     /// Cancelled when the service is to end: streams close, workers stop after what they are doing.
     pub shutdown: CancellationToken,
+    /// Cancelled when no request is left that could upload.
+    pub stop_ingest: CancellationToken,
+    /// Everything that runs beside the requests.
+    pub workers: TaskTracker,
 }
 
 impl Deref for App {
@@ -51,6 +61,8 @@ pub enum StartError {
     Migrate(#[from] sqlx::migrate::MigrateError),
     #[error("the signing keys cannot be read: {0}")]
     Keys(crate::error::Error),
+    #[error("the bus cannot be used: {0}")]
+    Bus(#[from] async_nats::ConnectError),
     #[error("{0}")]
     Listen(String),
     #[error("TLS cannot be set up: {0}")]
@@ -58,7 +70,7 @@ pub enum StartError {
 }
 
 impl App {
-    /// Opens the database, brings its schema up to date, and reads the keys.
+    /// Opens the database, brings its schema up to date, reads the keys, and starts the workers.
     pub async fn start(config: Config, clock: Clock) -> Result<Self, StartError> {
         create_data_dir(&config)?;
         let sealer = Sealer::load(config.master_key.as_ref(), &config.data_dir)?;
@@ -67,6 +79,9 @@ impl App {
         migrate::run(&db, now).await?;
         let keys = Keys::new(sealer.clone());
         keys.load(&db, now).await.map_err(StartError::Keys)?;
+        let bus = Bus::open(config.bus.as_ref()).await?;
+        let (ingest, writer) = ingest::queue();
+        let (streams, commits) = Streams::new(bus.is_shared());
         let inner = Inner {
             config,
             db,
@@ -76,9 +91,26 @@ impl App {
             passwords: Passwords::new(),
             metrics: Metrics::new(),
             credential_turns: hubs::Turns::new(),
+            ingest,
+            streams,
             shutdown: CancellationToken::new(),
+            stop_ingest: CancellationToken::new(),
+            workers: TaskTracker::new(),
         };
-        Ok(Self(Arc::new(inner)))
+        let app = Self(Arc::new(inner));
+        let publisher = Publisher { streams: app.streams.clone(), commits, bus };
+        app.workers.spawn(writer.run(app.clone()));
+        app.workers.spawn(publisher.run(app.clone()));
+        Ok(app)
+    }
+
+    /// Ends the workers once they have done what they accepted, and closes the database. No request may be under way any more.
+    pub async fn stop(&self) {
+        self.shutdown.cancel();
+        self.stop_ingest.cancel();
+        self.workers.close();
+        self.workers.wait().await;
+        self.db.close().await;
     }
 }
 

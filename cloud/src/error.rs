@@ -163,6 +163,20 @@ fn is_away(error: &sqlx::Error) -> bool {
     }
 }
 
+impl Error {
+    /// Whether it is our own fault, so that trying again will not help.
+    pub fn is_internal(&self) -> bool {
+        self.0.status == StatusCode::INTERNAL_SERVER_ERROR
+    }
+
+    /// Whether the transaction gave way to another one (deadlock or serialization) and may be tried again at once.
+    pub fn is_serialization_failure(&self) -> bool {
+        let Some(cause) = &self.0.cause else { return false };
+        matches!(cause.downcast_ref::<sqlx::Error>(), Some(sqlx::Error::Database(error))
+            if error.code().is_some_and(|code| code == "40001" || code == "40P01"))
+    }
+}
+
 /// Whether a statement failed because the row is already there. SQLite names no constraint, so the caller knows which one it can be.
 pub fn is_unique_violation(error: &Error) -> bool {
     let Some(cause) = &error.0.cause else { return false };

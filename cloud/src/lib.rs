@@ -5,6 +5,7 @@
 //! | `http` | what endpoints share; all routes are in `http/router.rs` |
 //! | `authn`, `authz` | who calls, and what they may do |
 //! | `domain` | the subjects: accounts, tenants, hubs, BLE events, ... |
+//! | `bus` | how replicas tell each other what is new |
 //! | `ingest` | the writer behind every upload of a hub |
 //! | `db` | one text of SQL for SQLite and PostgreSQL |
 //! | `tasks` | background work |
@@ -12,10 +13,12 @@
 pub mod app;
 pub mod authn;
 pub mod authz;
+pub mod bus;
 pub mod clock;
 pub mod config;
 pub mod db;
 pub mod domain;
 pub mod error;
 pub mod http;
+pub mod ingest;
 pub mod sealing;

@@ -90,7 +90,7 @@ async fn run(command: Command, config: Config) -> Result<(), StartError> {
     match command {
         Command::Serve => serve(config).await,
         Command::Migrate => {
-            App::start(config, Clock::System).await?.db.close().await;
+            App::start(config, Clock::System).await?.stop().await;
             eprintln!("the database's schema is up to date");
             Ok(())
         }
@@ -112,9 +112,9 @@ async fn serve(config: Config) -> Result<(), StartError> {
         shutdown.cancel();
     });
     eprintln!("listening on {url}");
-    server.run(&app, router::router(app.clone())).await.map_err(|error| StartError::Listen(error.to_string()))?;
-    app.db.close().await;
-    Ok(())
+    let served = server.run(&app, router::router(app.clone())).await;
+    app.stop().await;
+    served.map_err(|error| StartError::Listen(error.to_string()))
 }
 
 /// Ctrl-C, or systemd's SIGTERM.

@@ -158,8 +158,8 @@ CREATE TABLE ble_events (
     ble_event_id BIGINT NOT NULL,
     hub_uuid UUID NOT NULL,
     device_instance_id BIGINT,
-    processing_status TEXT NOT NULL,
-    delivery_status TEXT NOT NULL,
+    processing_status TEXT NOT NULL DEFAULT 'RECEIVED',
+    delivery_status TEXT NOT NULL DEFAULT 'NONE',
     window_start TIMESTAMPTZ,
     window_end TIMESTAMPTZ,
     event TEXT NOT NULL,
@@ -178,6 +178,7 @@ CREATE TABLE hub_logs (
     body TEXT NOT NULL,
     PRIMARY KEY (tenant_uuid, hub_uuid, hub_log_id)
 ) PARTITION BY RANGE (hub_log_id);
+CREATE INDEX hub_logs_tenant ON hub_logs (tenant_uuid, hub_log_id);
 CREATE TABLE hub_logs_default PARTITION OF hub_logs DEFAULT;
 
 CREATE TABLE hub_telemetry (

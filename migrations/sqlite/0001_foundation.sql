@@ -158,8 +158,8 @@ CREATE TABLE ble_events (
     ble_event_id INTEGER NOT NULL,
     hub_uuid BLOB NOT NULL,
     device_instance_id INTEGER,
-    processing_status TEXT NOT NULL,
-    delivery_status TEXT NOT NULL,
+    processing_status TEXT NOT NULL DEFAULT 'RECEIVED',
+    delivery_status TEXT NOT NULL DEFAULT 'NONE',
     window_start TEXT,
     window_end TEXT,
     event TEXT NOT NULL,
@@ -177,6 +177,8 @@ CREATE TABLE hub_logs (
     body TEXT NOT NULL,
     PRIMARY KEY (tenant_uuid, hub_uuid, hub_log_id)
 ) STRICT, WITHOUT ROWID;
+
+CREATE INDEX hub_logs_tenant ON hub_logs (tenant_uuid, hub_log_id);
 
 CREATE TABLE hub_telemetry (
     tenant_uuid BLOB NOT NULL,

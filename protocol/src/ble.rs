@@ -85,15 +85,20 @@ pub struct Advertisement {
     pub tx_power: Option<i16>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "BTreeMap::is_empty")]
     pub manufacturer_data: BTreeMap<String, Payload>,
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "BTreeMap::is_empty")]
     pub service_data: BTreeMap<String, Payload>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "Vec::is_empty")]
     pub service_uuids: Vec<String>,
     /// The registered device this is, where the hub knows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device_instance_id: Option<i64>,
+}
+
+/// `null` says the same as no field.
+fn null_as_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(deserializer: D) -> Result<T, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
 /// The answer to both kinds of upload.

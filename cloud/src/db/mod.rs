@@ -21,7 +21,7 @@ use sqlx::{Postgres, Sqlite, Transaction};
 use crate::domain::audit::{self, Audit};
 use crate::error::Result;
 use dialect::Dialect;
-pub use sql::{Arg, DbRow, sql};
+pub use sql::{Arg, DbRow, Sql, sql};
 
 /// How long a request waits for a connection before it is answered 503.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(3);

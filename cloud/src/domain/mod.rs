@@ -3,6 +3,9 @@
 
 pub mod accounts;
 pub mod audit;
+pub mod ble;
 pub mod claim_codes;
 pub mod hubs;
+pub mod streams;
+pub mod telemetry;
 pub mod tenants;

@@ -1,5 +1,7 @@
 //! What a handler takes out of a request besides who sends it: path, query, JSON body. Whatever does not fit is a 400 that names the field.
 
+use std::marker::PhantomData;
+
 use aide::OperationInput;
 use aide::generate::GenContext;
 use aide::openapi::Operation;
@@ -7,6 +9,7 @@ use axum::extract::path::ErrorKind;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{FromRequest, FromRequestParts, RawPathParams, Request};
 use axum::http::request::Parts;
+use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
@@ -206,6 +209,23 @@ fn strip_position(message: &str) -> String {
 }
 
 impl<T: JsonSchema> OperationInput for Json<T> {
+    fn operation_input(ctx: &mut GenContext, operation: &mut Operation) {
+        axum::Json::<T>::operation_input(ctx, operation);
+    }
+}
+
+/// An upload's body, unpacked. `T` is what it holds, for the API description.
+pub struct UploadBody<T>(pub Bytes, PhantomData<fn() -> T>);
+
+impl<T, S: Send + Sync> FromRequest<S> for UploadBody<T> {
+    type Rejection = Error;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self> {
+        Ok(Self(body::read_upload(request).await?, PhantomData))
+    }
+}
+
+impl<T: JsonSchema> OperationInput for UploadBody<T> {
     fn operation_input(ctx: &mut GenContext, operation: &mut Operation) {
         axum::Json::<T>::operation_input(ctx, operation);
     }

@@ -14,7 +14,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 
 use super::{health, metrics, openapi, request_id};
 use crate::app::App;
-use crate::domain::{accounts, claim_codes, hubs, tenants};
+use crate::domain::{accounts, ble, claim_codes, hubs, streams, telemetry, tenants};
 use crate::error::Error;
 
 fn routes() -> ApiRouter<App> {
@@ -49,6 +49,19 @@ fn routes() -> ApiRouter<App> {
         // --- hubs, called by themselves
         .api_route("/v1/hubs/claim", post_with(hubs::http::claim, doc("hub-api", "Become a hub of the code's tenant")))
         .api_route("/v1/hubs/refresh", post_with(hubs::http::refresh, doc("hub-api", "Get a fresh access token")))
+        .api_route(
+            "/v1/hubs/{hubUuid}/logs",
+            post_with(telemetry::http::upload_logs, doc("hub-api", "Upload log entries: any JSON")),
+        )
+        .api_route(
+            "/v1/hubs/{hubUuid}/telemetry",
+            post_with(telemetry::http::upload_telemetry, doc("hub-api", "Upload telemetry: any JSON")),
+        )
+        .api_route("/v1/ble/events", post_with(ble::http::upload, doc("hub-api", "Upload BLE events")))
+        .api_route(
+            "/v1/ble/events/windowed",
+            post_with(ble::http::upload_windowed, doc("hub-api", "Upload what was heard of each device in a window")),
+        )
         // --- hubs, for their tenant
         .api_route(
             "/tenant/hubs/claim-codes",
@@ -61,6 +74,39 @@ fn routes() -> ApiRouter<App> {
                 claim_codes::http::delete,
                 doc("tenant-hubs", "Remove an unused claim code, revoke a used one"),
             ),
+        )
+        .api_route(
+            "/tenant/hubs/{hubUuid}/logs",
+            get_with(telemetry::http::list_logs, doc("tenant-hubs", "Log entries of a hub, latest first")),
+        )
+        .api_route(
+            "/tenant/hubs/{hubUuid}/telemetry",
+            get_with(telemetry::http::list_telemetry, doc("tenant-hubs", "Telemetry of a hub, latest first")),
+        )
+        .api_route(
+            "/tenant/hub-monitoring/{hubUuid}/logs",
+            get_with(telemetry::http::page_logs, doc("tenant-monitoring", "Log entries of a hub, as pages")),
+        )
+        .api_route(
+            "/tenant/hub-monitoring/{hubUuid}/telemetry",
+            get_with(telemetry::http::page_telemetry, doc("tenant-monitoring", "Telemetry of a hub, as pages")),
+        )
+        // --- BLE events
+        .api_route("/tenant/ble/events", get_with(ble::http::list, doc("tenant-ble", "BLE events, latest first")))
+        .api_route("/tenant/ble/events/{bleEventId}", get_with(ble::http::get, doc("tenant-ble", "One BLE event")))
+        .api_route("/tenant/ble-query/events", get_with(ble::http::query, doc("tenant-ble", "BLE events, as pages")))
+        .api_route(
+            "/tenant/ble-query/events/{bleEventId}",
+            get_with(ble::http::get_detail, doc("tenant-ble", "One BLE event, with what the hub sent")),
+        )
+        // --- live streams
+        .api_route(
+            "/tenant/stream/ble/events",
+            get_with(streams::http::ble_events, doc("tenant-streams", "BLE events, live")),
+        )
+        .api_route(
+            "/tenant/stream/hubs/{hubUuid}/logs",
+            get_with(streams::http::hub_logs, doc("tenant-streams", "Log entries of a hub, live")),
         )
 }
 

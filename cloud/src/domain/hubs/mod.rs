@@ -13,12 +13,21 @@ pub use refresh::refresh;
 pub use turns::Turns;
 use uuid::Uuid;
 
+use crate::authz::Scope;
 use crate::db::Conn;
 use crate::error::{Error, Result};
 
 /// The id of the one access token of the hub that is in force; nothing when there is none.
 pub async fn token_in_force(conn: &mut Conn, hub_uuid: HubUuid) -> Result<Option<Uuid>> {
     store::token_in_force(conn, hub_uuid).await
+}
+
+/// 404 unless the tenant has the hub.
+pub async fn require(conn: &mut Conn, scope: &Scope, hub_uuid: HubUuid) -> Result<()> {
+    match store::exists(conn, scope, hub_uuid).await? {
+        true => Ok(()),
+        false => Err(Error::not_found("hub")),
+    }
 }
 
 /// Longest label of a hub.

@@ -4,6 +4,7 @@ use hub_protocol::{HubUuid, TenantUuid, Timestamp, UserUuid};
 use serde_json::Value;
 use uuid::Uuid;
 
+use crate::authz::Scope;
 use crate::db::{Conn, Tx, sql};
 use crate::error::Result;
 
@@ -126,4 +127,13 @@ pub async fn replace_token(
     .execute(tx)
     .await?;
     Ok(())
+}
+
+pub async fn exists(conn: &mut Conn, scope: &Scope, hub_uuid: HubUuid) -> Result<bool> {
+    let row: Option<(i64,)> = sql("SELECT CAST(1 AS BIGINT) FROM hubs WHERE hub_uuid = $1 AND tenant_uuid = $2")
+        .bind(hub_uuid)
+        .bind(scope.tenant_uuid())
+        .optional(conn)
+        .await?;
+    Ok(row.is_some())
 }

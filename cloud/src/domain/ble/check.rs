@@ -1,0 +1,311 @@
+//! Checks the events of an upload without building them: what passes is stored as the hub sent it, so nothing is kept here but the column that is
+//! filtered on. One bad event is rejected by its index; the others are stored.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use hub_protocol::Timestamp;
+use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+/// The largest JSON object of one event.
+const MAX_EVENT_BYTES: usize = 16 * 1024;
+/// The longest advertising payload there is (Core Specification, Vol 6, Part B, 2.3.4.9), as base64.
+const MAX_PAYLOAD_CHARS: usize = 2204;
+const MAX_NAME_BYTES: usize = 248;
+const MAX_ENTRIES: usize = 64;
+
+/// What an event's row needs beyond its text.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Checked {
+    pub device_instance_id: Option<i64>,
+}
+
+/// Checks one event of a plain upload; the error is for the person who reads the hub's log.
+pub fn event(text: &str) -> Result<Checked, String> {
+    let event: Event = parse(text)?;
+    Ok(Checked { device_instance_id: event.device_instance_id.map(|id| id.0) })
+}
+
+/// Checks one device of a windowed upload.
+pub fn device(text: &str) -> Result<Checked, String> {
+    let device: Device = parse(text)?;
+    if device.rssi_min > device.rssi_max
+        || !(f64::from(device.rssi_min.0)..=f64::from(device.rssi_max.0)).contains(&device.rssi_mean)
+    {
+        return Err("rssiMin, rssiMean and rssiMax must rise in this order".to_owned());
+    }
+    if device.first_seen_at > device.last_seen_at {
+        return Err("firstSeenAt must not be after lastSeenAt".to_owned());
+    }
+    Ok(Checked { device_instance_id: device.device_instance_id.map(|id| id.0) })
+}
+
+fn parse<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, String> {
+    if text.len() > MAX_EVENT_BYTES {
+        return Err(format!("is larger than {MAX_EVENT_BYTES} bytes"));
+    }
+    serde_json::from_str(text).map_err(|_| explain::<T>(text))
+}
+
+/// Says which field is wrong. Only failures come here, so the fast path carries no path.
+fn explain<'de, T: Deserialize<'de>>(text: &'de str) -> String {
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    match serde_path_to_error::deserialize::<_, T>(&mut deserializer) {
+        Ok(_) => "is not valid".to_owned(),
+        Err(error) => {
+            let path = error.path().to_string();
+            let message = error.into_inner().to_string();
+            let message = message.split(" at line ").next().unwrap_or_default();
+            if path == "." { message.to_owned() } else { format!("{path}: {message}") }
+        }
+    }
+}
+
+#[derive(serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[allow(dead_code, reason = "parsing the fields is the check; most are not looked at again")]
+struct Event {
+    event_uuid: Option<uuid::Uuid>,
+    observed_at: Timestamp,
+    adapter_address: Option<Text<Address>>,
+    address: Text<Address>,
+    address_type: Option<Text<AddressType>>,
+    rssi: Option<Dbm>,
+    tx_power: Option<Dbm>,
+    name: Option<Text<Name>>,
+    manufacturer_data: Option<Payloads<CompanyId>>,
+    service_data: Option<Payloads<ServiceUuid>>,
+    service_uuids: Option<ServiceUuids>,
+    device_instance_id: Option<Positive>,
+}
+
+#[derive(serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[allow(dead_code, reason = "parsing the fields is the check; most are not looked at again")]
+struct Device {
+    count: Positive,
+    rssi_min: Dbm,
+    rssi_max: Dbm,
+    rssi_mean: f64,
+    first_seen_at: Timestamp,
+    last_seen_at: Timestamp,
+    adapter_address: Option<Text<Address>>,
+    address: Text<Address>,
+    address_type: Option<Text<AddressType>>,
+    rssi: Option<Dbm>,
+    tx_power: Option<Dbm>,
+    name: Option<Text<Name>>,
+    manufacturer_data: Option<Payloads<CompanyId>>,
+    service_data: Option<Payloads<ServiceUuid>>,
+    service_uuids: Option<ServiceUuids>,
+    device_instance_id: Option<Positive>,
+}
+
+/// A rule for a string.
+trait Rule {
+    const EXPECTED: &'static str;
+    fn holds(text: &str) -> bool;
+}
+
+struct Address;
+impl Rule for Address {
+    const EXPECTED: &'static str = "an address such as AA:BB:CC:DD:EE:FF";
+    fn holds(text: &str) -> bool {
+        text.len() == 17
+            && text.bytes().enumerate().all(|(index, byte)| match index % 3 {
+                2 => byte == b':',
+                _ => byte.is_ascii_hexdigit(),
+            })
+    }
+}
+
+struct AddressType;
+impl Rule for AddressType {
+    const EXPECTED: &'static str = "`public` or `random`";
+    fn holds(text: &str) -> bool {
+        matches!(text, "public" | "random")
+    }
+}
+
+struct Name;
+impl Rule for Name {
+    const EXPECTED: &'static str = "a name of at most 248 bytes";
+    fn holds(text: &str) -> bool {
+        text.len() <= MAX_NAME_BYTES
+    }
+}
+
+const fn is_lower_hex(byte: u8) -> bool {
+    byte.is_ascii_digit() || matches!(byte, b'a'..=b'f')
+}
+
+struct CompanyId;
+impl Rule for CompanyId {
+    const EXPECTED: &'static str = "a company id of 4 lower-case hex digits";
+    fn holds(text: &str) -> bool {
+        text.len() == 4 && text.bytes().all(is_lower_hex)
+    }
+}
+
+struct ServiceUuid;
+impl Rule for ServiceUuid {
+    const EXPECTED: &'static str = "a service uuid of 4 lower-case hex digits, or a longer one in full";
+    fn holds(text: &str) -> bool {
+        match text.len() {
+            4 => text.bytes().all(is_lower_hex),
+            36 => text.bytes().enumerate().all(|(index, byte)| match index {
+                8 | 13 | 18 | 23 => byte == b'-',
+                _ => is_lower_hex(byte),
+            }),
+            _ => false,
+        }
+    }
+}
+
+struct Base64;
+impl Rule for Base64 {
+    const EXPECTED: &'static str = "base64 (RFC 4648, with padding) of at most 1650 bytes";
+    fn holds(text: &str) -> bool {
+        use base64::Engine;
+        let mut bytes = [0; MAX_PAYLOAD_CHARS / 4 * 3];
+        text.len() <= MAX_PAYLOAD_CHARS
+            && base64::engine::general_purpose::STANDARD.decode_slice_unchecked(text, &mut bytes).is_ok()
+    }
+}
+
+/// A string that keeps a rule.
+struct Text<R>(PhantomData<R>);
+
+impl<'de, R: Rule> Deserialize<'de> for Text<R> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct TextVisitor<R>(PhantomData<R>);
+        impl<R: Rule> Visitor<'_> for TextVisitor<R> {
+            type Value = Text<R>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(R::EXPECTED)
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Text<R>, E> {
+                if R::holds(text) {
+                    Ok(Text(PhantomData))
+                } else {
+                    Err(E::custom(format_args!("must be {}", R::EXPECTED)))
+                }
+            }
+        }
+        deserializer.deserialize_str(TextVisitor(PhantomData))
+    }
+}
+
+/// A map of identifiers that keep a rule to base64 payloads.
+struct Payloads<K>(PhantomData<K>);
+
+impl<'de, K: Rule> Deserialize<'de> for Payloads<K> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct MapVisitor<K>(PhantomData<K>);
+        impl<'de, K: Rule> Visitor<'de> for MapVisitor<K> {
+            type Value = Payloads<K>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "a map from {} to base64", K::EXPECTED)
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Payloads<K>, A::Error> {
+                let mut entries = 0;
+                while map.next_entry::<Text<K>, Text<Base64>>()?.is_some() {
+                    entries += 1;
+                    if entries > MAX_ENTRIES {
+                        return Err(de::Error::custom(format_args!("must have at most {MAX_ENTRIES} entries")));
+                    }
+                }
+                Ok(Payloads(PhantomData))
+            }
+        }
+        deserializer.deserialize_map(MapVisitor(PhantomData))
+    }
+}
+
+struct ServiceUuids;
+
+impl<'de> Deserialize<'de> for ServiceUuids {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct SeqVisitor;
+        impl<'de> Visitor<'de> for SeqVisitor {
+            type Value = ServiceUuids;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list of service uuids")
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<ServiceUuids, A::Error> {
+                for _ in 0..MAX_ENTRIES {
+                    if seq.next_element::<Text<ServiceUuid>>()?.is_none() {
+                        return Ok(ServiceUuids);
+                    }
+                }
+                match seq.next_element::<IgnoredAny>()? {
+                    None => Ok(ServiceUuids),
+                    Some(_) => Err(de::Error::custom(format_args!("must have at most {MAX_ENTRIES} items"))),
+                }
+            }
+        }
+        deserializer.deserialize_seq(SeqVisitor)
+    }
+}
+
+/// -128 to 127, as one signed byte on the air; 127 means "not available".
+#[derive(Clone, Copy, PartialEq, PartialOrd)]
+struct Dbm(i16);
+
+impl<'de> Deserialize<'de> for Dbm {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match i16::deserialize(deserializer)? {
+            dbm @ -128..=127 => Ok(Self(dbm)),
+            _ => Err(de::Error::custom("must be -128 to 127 dBm")),
+        }
+    }
+}
+
+struct Positive(i64);
+
+impl<'de> Deserialize<'de> for Positive {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match i64::deserialize(deserializer)? {
+            number @ 1.. => Ok(Self(number)),
+            _ => Err(de::Error::custom("must be 1 or more")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hub_protocol::ble::{BleDeviceWindow, BleEvent};
+
+    const GOOD: &str = r#"{"observedAt":"2026-01-31T08:00:00Z","address":"AA:BB:CC:DD:EE:FF","addressType":"random","rssi":-60,
+        "name":"x\u0000y","manufacturerData":{"0499":"BRL8"},"serviceData":{"fcd2":"QA=="},"serviceUuids":["fcd2"],"deviceInstanceId":7,"new":1}"#;
+
+    #[test]
+    fn what_passes_can_be_read_again() {
+        assert_eq!(event(GOOD), Ok(Checked { device_instance_id: Some(7) }));
+        serde_json::from_str::<BleEvent>(GOOD).expect("reads as an event");
+        let window = r#"{"address":"AA:BB:CC:DD:EE:FF","count":3,"rssiMin":-90,"rssiMax":-50,"rssiMean":-70.5,
+            "firstSeenAt":"2026-01-31T08:00:00Z","lastSeenAt":"2026-01-31T08:00:09Z","manufacturerData":{"0499":"BRL8"}}"#;
+        assert_eq!(device(window), Ok(Checked { device_instance_id: None }));
+        serde_json::from_str::<BleDeviceWindow>(window).expect("reads as a window");
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        for (from, to, field) in [
+            ("2026-01-31T08:00:00Z", "yesterday", "observedAt"),
+            ("AA:BB", "AA-BB", "address"),
+            ("random", "static", "addressType"),
+            ("-60", "-129", "rssi"),
+            ("-60", "1e99", "rssi"),
+            ("0499", "04zz", "manufacturerData"),
+            ("BRL8", "BRL", "manufacturerData"),
+            ("\"fcd2\"]", "\"FCD2\"]", "serviceUuids"),
+            (":7", ":0", "deviceInstanceId"),
+            ("\"address\"", "\"adress\"", "address"),
+        ] {
+            let error = event(&GOOD.replacen(from, to, 1)).expect_err(field);
+            assert!(error.contains(field), "{error} should name {field}");
+        }
+    }
+}

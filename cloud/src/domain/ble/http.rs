@@ -1,0 +1,229 @@
+//! `/v1/ble/events/**`, `/tenant/ble/events/**` (lists) and `/tenant/ble-query/events/**` (pages): two forms of the same records.
+
+use axum::extract::State;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use hub_protocol::ble::{BleDeviceWindow, BleEvent, BleUploadResult, MAX_EVENTS_PER_UPLOAD, RejectedEvent};
+use hub_protocol::{BatchUuid, HubUuid, Timestamp};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::check::{self, Checked};
+use super::store::{self, Filter};
+use super::{BleEventDetailResponse, BleEventResponse, DeliveryStatus, ProcessingStatus, StoredEvent};
+use crate::app::App;
+use crate::authn::hub::UploadingHub;
+use crate::authz::{Authorized, Scope, permission as perm};
+use crate::error::{Error, Result};
+use crate::http::answer::{Answer, Created};
+use crate::http::extract::{Path, Query, UploadBody, parse_json};
+use crate::http::page::{Direction, Listed, Page, PageOf, Pageable};
+use crate::ingest::{Kind, Limited, Record, Upload};
+
+/// `POST /v1/ble/events`.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BleEventUploadRequest<'a> {
+    /// Chosen by the hub before it sends; the same batch is stored once, for 7 days.
+    batch_uuid: BatchUuid,
+    /// At most 10,000.
+    #[serde(borrow)]
+    #[schemars(with = "Vec<BleEvent>")]
+    events: Vec<&'a RawValue>,
+}
+
+pub async fn upload(
+    UploadingHub(hub): UploadingHub,
+    State(app): State<App>,
+    body: UploadBody<BleEventUploadRequest<'static>>,
+) -> Result<Limited<Created<BleUploadResult>>> {
+    let request: BleEventUploadRequest<'_> = parse_json(&body.0)?;
+    let (records, rejected) = check_all("events", &request.events, None, check::event)?;
+    submit(&app, hub, format!("single/{}", request.batch_uuid), records, rejected).await
+}
+
+/// `POST /v1/ble/events/windowed`.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WindowedBleEventRequest<'a> {
+    /// Chosen by the hub before it sends; the same batch is stored once, for 7 days.
+    batch_uuid: BatchUuid,
+    window_start: Timestamp,
+    window_end: Timestamp,
+    /// At most 10,000.
+    #[serde(borrow)]
+    #[schemars(with = "Vec<BleDeviceWindow>")]
+    devices: Vec<&'a RawValue>,
+}
+
+pub async fn upload_windowed(
+    UploadingHub(hub): UploadingHub,
+    State(app): State<App>,
+    body: UploadBody<WindowedBleEventRequest<'static>>,
+) -> Result<Limited<Created<BleUploadResult>>> {
+    let request: WindowedBleEventRequest<'_> = parse_json(&body.0)?;
+    if request.window_start > request.window_end {
+        return Err(Error::field("windowEnd", "must not be before windowStart"));
+    }
+    let window = Some((request.window_start, request.window_end));
+    let (records, rejected) = check_all("devices", &request.devices, window, check::device)?;
+    submit(&app, hub, format!("windowed/{}", request.batch_uuid), records, rejected).await
+}
+
+/// Splits what was sent into what can be stored and what cannot.
+fn check_all(
+    field: &'static str,
+    items: &[&RawValue],
+    window: Option<(Timestamp, Timestamp)>,
+    check: fn(&str) -> std::result::Result<Checked, String>,
+) -> Result<(Vec<Record>, Vec<RejectedEvent>)> {
+    if items.len() > MAX_EVENTS_PER_UPLOAD {
+        return Err(Error::field(
+            field,
+            format!("must have at most {MAX_EVENTS_PER_UPLOAD} items; send them in parts"),
+        ));
+    }
+    let mut records = Vec::with_capacity(items.len());
+    let mut rejected = Vec::new();
+    for (index, item) in (0..).zip(items) {
+        match check(item.get()) {
+            Ok(Checked { device_instance_id }) => {
+                records.push(Record { text: on_one_line(item.get()), device_instance_id, window });
+            }
+            Err(message) => rejected.push(RejectedEvent { index, message }),
+        }
+    }
+    Ok((records, rejected))
+}
+
+/// JSON without line breaks, which may stand between its tokens but in none of them: a stream sends a record as one line.
+pub fn on_one_line(json: &str) -> std::sync::Arc<str> {
+    if json.bytes().any(|byte| matches!(byte, b'\n' | b'\r')) {
+        return json.replace(['\n', '\r'], " ").into();
+    }
+    json.into()
+}
+
+async fn submit(
+    app: &App,
+    hub: crate::authn::hub::Hub,
+    key: String,
+    records: Vec<Record>,
+    rejected: Vec<RejectedEvent>,
+) -> Result<Limited<Created<BleUploadResult>>> {
+    let result =
+        BleUploadResult { accepted: i64::try_from(records.len()).unwrap_or(i64::MAX), rejected, duplicate: false };
+    let answer = serde_json::to_string(&result).map_err(Error::internal)?;
+    let upload = Upload { hub, kind: Kind::BleEvents, key: Some(key), records, answer };
+    let receipt = app.ingest.submit(upload, app.clock.now()).await?;
+    let result = match receipt.duplicate {
+        false => result,
+        true => BleUploadResult { duplicate: true, ..serde_json::from_str(&receipt.answer).map_err(Error::internal)? },
+    };
+    Ok(Limited(Created(result), receipt.rate_limit))
+}
+
+/// What `/tenant/ble/events` may be narrowed by.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ListQuery {
+    /// Received at this time or later.
+    from: Option<Timestamp>,
+    /// Received before this time.
+    to: Option<Timestamp>,
+    hub_uuid: Option<HubUuid>,
+    device_instance_id: Option<i64>,
+    processing_status: Option<ProcessingStatus>,
+}
+
+/// What `/tenant/ble-query/events` may be narrowed by.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PageQuery {
+    /// Received at this time or later.
+    from: Option<Timestamp>,
+    /// Received before this time.
+    to: Option<Timestamp>,
+    hub_uuid: Option<HubUuid>,
+    device_instance_id: Option<i64>,
+    processing_status: Option<ProcessingStatus>,
+    delivery_status: Option<DeliveryStatus>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DetailQuery {
+    /// Also the event exactly as the hub sent it.
+    #[serde(default)]
+    include_raw: bool,
+}
+
+fn responses(events: Vec<StoredEvent>) -> Result<Vec<BleEventResponse>> {
+    events.into_iter().map(StoredEvent::response).collect()
+}
+
+pub async fn list(
+    auth: Authorized<perm::BleRead>,
+    State(app): State<App>,
+    page: Page,
+    Query(query): Query<ListQuery>,
+) -> Result<Listed<BleEventResponse>> {
+    let filter = Filter {
+        from: query.from,
+        to: query.to,
+        hub_uuid: query.hub_uuid,
+        device_instance_id: query.device_instance_id,
+        processing_status: query.processing_status,
+        delivery_status: None,
+    };
+    let mut conn = app.db.read().await?;
+    let total = store::count(&mut conn, &auth.scope, &filter).await?;
+    let events = store::list(&mut conn, &auth.scope, &filter, Direction::Descending, page.size, page.offset).await?;
+    Ok(page.listed(responses(events)?, total))
+}
+
+pub async fn query(
+    auth: Authorized<perm::BleRead>,
+    State(app): State<App>,
+    page: Pageable,
+    Query(query): Query<PageQuery>,
+) -> Result<Answer<PageOf<BleEventResponse>>> {
+    let direction = page.direction("receivedAt", Direction::Descending)?;
+    let filter = Filter {
+        from: query.from,
+        to: query.to,
+        hub_uuid: query.hub_uuid,
+        device_instance_id: query.device_instance_id,
+        processing_status: query.processing_status,
+        delivery_status: query.delivery_status,
+    };
+    let mut conn = app.db.read().await?;
+    let total = store::count(&mut conn, &auth.scope, &filter).await?;
+    let events = store::list(&mut conn, &auth.scope, &filter, direction, page.size, page.offset).await?;
+    Ok(Answer(page.page_of(responses(events)?, total)))
+}
+
+async fn find(app: &App, scope: &Scope, ble_event_id: i64) -> Result<StoredEvent> {
+    let mut conn = app.db.read().await?;
+    store::get(&mut conn, scope, ble_event_id).await?.ok_or_else(|| Error::not_found("BLE event"))
+}
+
+pub async fn get(
+    auth: Authorized<perm::BleRead>,
+    State(app): State<App>,
+    Path(ble_event_id): Path<i64>,
+) -> Result<Answer<BleEventResponse>> {
+    Ok(Answer(find(&app, &auth.scope, ble_event_id).await?.response()?))
+}
+
+pub async fn get_detail(
+    auth: Authorized<perm::BleRead>,
+    State(app): State<App>,
+    Path(ble_event_id): Path<i64>,
+    Query(query): Query<DetailQuery>,
+) -> Result<Answer<BleEventDetailResponse>> {
+    let stored = find(&app, &auth.scope, ble_event_id).await?;
+    let raw = query.include_raw.then(|| STANDARD.encode(&stored.event));
+    Ok(Answer(BleEventDetailResponse { event: stored.response()?, raw }))
+}

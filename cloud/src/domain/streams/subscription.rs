@@ -1,0 +1,169 @@
+//! One reader of a stream: first what it missed, from the database, then what comes, from the channel. Ends after five minutes, when the service
+//! stops, or when the reader is too slow; it then resumes with `Last-Event-ID`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use hub_protocol::HubUuid;
+use tokio::sync::broadcast::{self, error::RecvError};
+use tokio::time::{Instant, Interval, MissedTickBehavior};
+
+use super::{Batch, ChannelKey, Frame, ble_frame, last_id, log_frame};
+use crate::app::App;
+use crate::authz::Scope;
+use crate::domain::{ble, telemetry};
+use crate::error::Result;
+use crate::ingest::Kind;
+
+const HEARTBEAT: Duration = Duration::from_secs(20);
+const LIFETIME: Duration = Duration::from_secs(300);
+/// Records read from the database at a time.
+const READ_RECORDS: i64 = 200;
+
+/// What a reader wants to see.
+#[derive(Clone, Debug)]
+pub enum Subject {
+    BleEvents,
+    LogsOf(HubUuid),
+}
+
+impl Subject {
+    const fn kind(&self) -> Kind {
+        match self {
+            Self::BleEvents => Kind::BleEvents,
+            Self::LogsOf(_) => Kind::Logs,
+        }
+    }
+
+    fn wants(&self, frame: &Frame) -> bool {
+        match self {
+            Self::BleEvents => true,
+            Self::LogsOf(hub_uuid) => frame.hub_uuid == *hub_uuid,
+        }
+    }
+}
+
+pub struct Subscription {
+    app: App,
+    scope: Scope,
+    subject: Subject,
+    batches: broadcast::Receiver<Arc<Batch>>,
+    /// The reader has all records up to this id.
+    cursor: i64,
+    /// Records up to this id come from the database, later ones from the channel.
+    stored_to: i64,
+    heartbeats: Interval,
+    ends_at: Instant,
+    greeted: bool,
+}
+
+impl Subscription {
+    /// Begins after `resume_after`, or with what is committed from now on.
+    pub async fn open(app: App, scope: Scope, subject: Subject, resume_after: Option<i64>) -> Result<Self> {
+        let key: ChannelKey = (scope.tenant_uuid(), subject.kind());
+        let last_id = last_id(&mut app.db.read().await?, key).await?;
+        app.streams.enter()?;
+        let (batches, stored_to) = app.streams.join(key, last_id);
+        let mut heartbeats = tokio::time::interval_at(Instant::now() + HEARTBEAT, HEARTBEAT);
+        heartbeats.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        Ok(Self {
+            app,
+            scope,
+            subject,
+            batches,
+            cursor: resume_after.unwrap_or(last_id),
+            stored_to,
+            heartbeats,
+            ends_at: Instant::now() + LIFETIME,
+            greeted: false,
+        })
+    }
+
+    /// The next bytes to send; nothing when the stream is over.
+    pub async fn next(&mut self) -> Option<Bytes> {
+        if !self.greeted {
+            self.greeted = true;
+            // Tells the reader at once that it is connected, and to come back after a second when it is cut off.
+            return Some(Bytes::from_static(b"retry: 1000\n\n"));
+        }
+        while self.cursor < self.stored_to {
+            match self.read_stored().await {
+                Ok(Some(bytes)) => return Some(bytes),
+                Ok(None) => {}
+                Err(error) => {
+                    tracing::debug!(%error, "a stream ends because the database is not available");
+                    return None;
+                }
+            }
+        }
+        loop {
+            tokio::select! {
+                biased;
+                () = self.app.shutdown.cancelled() => return None,
+                _ = self.heartbeats.tick() => {
+                    return (Instant::now() < self.ends_at).then(|| Bytes::from_static(b": ping\n\n"));
+                }
+                batch = self.batches.recv() => match batch {
+                    Ok(batch) => {
+                        if let Some(bytes) = self.take(&batch) {
+                            return Some(bytes);
+                        }
+                    }
+                    Err(RecvError::Lagged(_)) => {
+                        self.app.metrics.stream_slow_readers.inc();
+                        return None;
+                    }
+                    Err(RecvError::Closed) => return None,
+                },
+            }
+        }
+    }
+
+    /// Frames of the batch that the reader wants and has not seen.
+    fn take(&mut self, batch: &Batch) -> Option<Bytes> {
+        let (first, last) = (batch.frames.first()?, batch.frames.last()?);
+        let cursor = self.cursor;
+        self.cursor = cursor.max(last.id);
+        if first.id > cursor && matches!(self.subject, Subject::BleEvents) {
+            return Some(batch.bytes.clone());
+        }
+        let wanted: Vec<&[u8]> = batch
+            .frames
+            .iter()
+            .filter(|frame| frame.id > cursor && self.subject.wants(frame))
+            .map(|frame| &*frame.bytes)
+            .collect();
+        (!wanted.is_empty()).then(|| wanted.concat().into())
+    }
+
+    async fn read_stored(&mut self) -> Result<Option<Bytes>> {
+        let mut conn = self.app.db.read().await?;
+        let frames: Vec<(i64, HubUuid, String)> = match &self.subject {
+            Subject::BleEvents => {
+                let tenant_uuid = self.scope.tenant_uuid();
+                let events = ble::after(&mut conn, tenant_uuid, self.cursor, self.stored_to, READ_RECORDS).await?;
+                events.into_iter().map(ble_frame).collect::<Result<_>>()?
+            }
+            Subject::LogsOf(hub_uuid) => {
+                let records =
+                    telemetry::logs_after(&mut conn, &self.scope, *hub_uuid, self.cursor, self.stored_to, READ_RECORDS)
+                        .await?;
+                records.into_iter().map(log_frame).collect::<Result<_>>()?
+            }
+        };
+        drop(conn);
+        let Some((last, _, _)) = frames.last() else {
+            self.cursor = self.stored_to;
+            return Ok(None);
+        };
+        self.cursor = *last;
+        Ok(Some(frames.into_iter().map(|(_, _, frame)| frame).collect::<String>().into()))
+    }
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        self.app.streams.leave();
+    }
+}

@@ -1,0 +1,93 @@
+//! Telemetry and logs: free-form JSON that hubs upload and suppliers read. An array is one record an element, so that a hub may send many log
+//! entries at once and each is listed and streamed by itself.
+
+pub mod http;
+mod store;
+
+use hub_protocol::{HubUuid, Timestamp};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+pub use store::{StoredRecord, logs_after, logs_of_tenant_after};
+
+/// Most records one upload may carry.
+const MAX_RECORDS: usize = 1000;
+/// How deep JSON may nest: readers with a recursion limit must be able to read it back.
+const MAX_DEPTH: usize = 64;
+
+/// One log entry of a hub.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HubLogResponse {
+    /// `receivedAt` in microseconds since 1970: unique and rising within the tenant.
+    pub hub_log_id: i64,
+    pub hub_uuid: HubUuid,
+    pub received_at: Timestamp,
+    /// What the hub sent.
+    #[schemars(with = "serde_json::Value")]
+    pub data: Box<RawValue>,
+}
+
+/// One telemetry document of a hub.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HubTelemetryResponse {
+    /// `receivedAt` in microseconds since 1970: unique and rising within the tenant.
+    pub hub_telemetry_id: i64,
+    pub hub_uuid: HubUuid,
+    pub received_at: Timestamp,
+    /// What the hub sent.
+    #[schemars(with = "serde_json::Value")]
+    pub data: Box<RawValue>,
+}
+
+impl From<StoredRecord> for HubLogResponse {
+    fn from(record: StoredRecord) -> Self {
+        let received_at = Timestamp::from_micros(record.id);
+        Self { hub_log_id: record.id, hub_uuid: record.hub_uuid, received_at, data: json(record.body) }
+    }
+}
+
+impl From<StoredRecord> for HubTelemetryResponse {
+    fn from(record: StoredRecord) -> Self {
+        let received_at = Timestamp::from_micros(record.id);
+        Self { hub_telemetry_id: record.id, hub_uuid: record.hub_uuid, received_at, data: json(record.body) }
+    }
+}
+
+/// Stored text is JSON: nothing else is let in.
+fn json(text: String) -> Box<RawValue> {
+    RawValue::from_string(text).unwrap_or_else(|_| RawValue::NULL.to_owned())
+}
+
+/// How deep the JSON nests. The text must be valid JSON.
+fn depth(json: &str) -> usize {
+    let (mut depth, mut deepest, mut in_string, mut escaped) = (0_usize, 0, false, false);
+    for byte in json.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            b'{' | b'[' if !in_string => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b'}' | b']' if !in_string => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn depth_ignores_what_is_quoted() {
+        for (json, expected) in
+            [("1", 0), ("{}", 1), ("[[],[[]]]", 3), (r#"{"a":"[[[{"}"#, 1), (r#"["\"[[",{"b":[]}]"#, 3)]
+        {
+            assert_eq!(super::depth(json), expected, "{json}");
+        }
+    }
+}
