@@ -8,9 +8,10 @@ use uuid::Uuid;
 
 use super::keys::ISSUER;
 use crate::app::App;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 const AUDIENCE: &str = "hub-cloud/users";
+const API_KEY_HEADER: &str = "x-api-key";
 pub const LIFETIME_SECS: i64 = 15 * 60;
 pub const PLATFORM_ADMIN: &str = "PLATFORM_ADMIN";
 
@@ -57,6 +58,10 @@ pub fn issue(app: &App, user: &User, now: Timestamp) -> Result<(String, Timestam
 
 /// Checks the bearer token of a request from a person.
 pub async fn authenticate(app: &App, parts: &Parts) -> Result<User> {
+    // An API key goes before a user token, and there is no falling through from one to the other.
+    if parts.headers.contains_key(API_KEY_HEADER) && parts.uri.path().starts_with("/tenant/") {
+        return Err(Error::unauthorized("INVALID_API_KEY", "the API key is not valid, or no longer"));
+    }
     let now = app.clock.now();
     let claims: UserClaims = app.keys.verify(&app.db, now, super::bearer(&parts.headers)?, AUDIENCE).await?;
     if claims.exp <= now.as_secs() {

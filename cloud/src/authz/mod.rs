@@ -4,5 +4,5 @@ pub mod permission;
 mod policy;
 mod scope;
 
-pub use policy::{Authorized, PlatformAdmin, Public};
+pub use policy::{Authorized, PlatformAdmin, Public, TENANT_HEADER};
 pub use scope::{Actor, Scope};

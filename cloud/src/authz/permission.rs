@@ -85,4 +85,7 @@ permissions! {
     ClaimCodesRead,   READ,    Some("hubs:read");
     ClaimCodesWrite,  WRITE,   Some("hubs:write");
     BleRead,          READ,    Some("ble:read");
+    // A key stands for a tenant and no person: people are none of its business.
+    MembersRead,      READ,    None;
+    MembersManage,    MANAGE,  None;
 }

@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use aide::OperationInput;
 use aide::generate::GenContext;
 use aide::openapi::{Operation, ReferenceOr, SecurityRequirement};
-use axum::extract::FromRequestParts;
+use axum::extract::{FromRequestParts, RawPathParams};
 use axum::http::request::Parts;
 use hub_protocol::TenantUuid;
 
@@ -20,9 +20,9 @@ use crate::domain::tenants;
 use crate::error::{Error, Result};
 
 pub const TENANT_HEADER: &str = "x-tenant-uuid";
-const API_KEY_HEADER: &str = "x-api-key";
 
-/// A member of the tenant that `X-Tenant-UUID` names, whose role grants `P`.
+/// A member of the tenant that the request names, whose role grants `P`. The tenant is the `{tenantUuid}` of the path, which
+/// `X-Tenant-UUID` may repeat but not contradict; where the path has none, the header alone names it.
 pub struct Authorized<P> {
     pub scope: Scope,
     pub role: Role,
@@ -33,18 +33,26 @@ impl<P: Permission> FromRequestParts<App> for Authorized<P> {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
-        // An API key goes before a user token, and there is no falling through from one to the other.
-        if parts.headers.contains_key(API_KEY_HEADER) {
-            return Err(Error::unauthorized("INVALID_API_KEY", "the API key is not valid, or no longer"));
-        }
         let user = user::authenticate(app, parts).await?;
-        let tenant_uuid = tenant_of(parts)?;
+        let in_header = tenant_in_header(parts)?;
+        let in_path = tenant_in_path(parts, app).await?;
+        let tenant_uuid = match (in_path, in_header) {
+            (Some(in_path), Some(in_header)) if in_path != in_header => {
+                let message = "the header `X-Tenant-UUID` names another tenant than the path";
+                return Err(Error::forbidden("OTHER_TENANT", message));
+            }
+            (Some(tenant_uuid), _) | (None, Some(tenant_uuid)) => tenant_uuid,
+            (None, None) => {
+                return Err(Error::forbidden("TENANT_REQUIRED", "name the tenant in the header `X-Tenant-UUID`"));
+            }
+        };
         let mut conn = app.db.read().await?;
         let Some(member) = tenants::membership(&mut conn, user.user_uuid, tenant_uuid).await? else {
-            return Err(Error::forbidden(
-                "TENANT_NOT_ACCESSIBLE",
-                "you are not a member of the tenant in `X-Tenant-UUID`",
-            ));
+            let message = "you are not a member of the tenant in `X-Tenant-UUID`";
+            return Err(match in_header {
+                Some(_) => Error::forbidden("TENANT_NOT_ACCESSIBLE", message),
+                None => Error::not_found("tenant"),
+            });
         };
         if member.role.bits() & P::BIT == 0 {
             let message = format!("your role {} does not allow this", member.role.name());
@@ -55,12 +63,21 @@ impl<P: Permission> FromRequestParts<App> for Authorized<P> {
     }
 }
 
-fn tenant_of(parts: &Parts) -> Result<TenantUuid> {
-    let Some(value) = parts.headers.get(TENANT_HEADER) else {
-        return Err(Error::forbidden("TENANT_REQUIRED", "name the tenant in the header `X-Tenant-UUID`"));
-    };
-    let uuid = value.to_str().ok().and_then(|value| value.trim().parse().ok());
-    uuid.ok_or_else(|| Error::field("X-Tenant-UUID", "must be a uuid"))
+fn tenant_in_header(parts: &Parts) -> Result<Option<TenantUuid>> {
+    let Some(value) = parts.headers.get(TENANT_HEADER) else { return Ok(None) };
+    match value.to_str().ok().and_then(|value| value.trim().parse().ok()) {
+        Some(tenant_uuid) => Ok(Some(tenant_uuid)),
+        None => Err(Error::field("X-Tenant-UUID", "must be a uuid")),
+    }
+}
+
+async fn tenant_in_path(parts: &mut Parts, app: &App) -> Result<Option<TenantUuid>> {
+    let Ok(params) = RawPathParams::from_request_parts(parts, app).await else { return Ok(None) };
+    match params.iter().find(|(name, _)| *name == "tenantUuid").map(|(_, value)| value.parse()) {
+        Some(Ok(tenant_uuid)) => Ok(Some(tenant_uuid)),
+        Some(Err(_)) => Err(Error::field("tenantUuid", "must be a uuid")),
+        None => Ok(None),
+    }
 }
 
 /// A platform administrator.
@@ -109,7 +126,9 @@ impl<P: Permission> OperationInput for Authorized<P> {
         operation.parameters.push(ReferenceOr::Item(aide::openapi::Parameter::Header {
             parameter_data: aide::openapi::ParameterData {
                 name: "X-Tenant-UUID".to_owned(),
-                description: Some("The tenant to act in.".to_owned()),
+                description: Some(
+                    "The tenant to act in; where the path names it, the header may be left out.".to_owned(),
+                ),
                 required: true,
                 deprecated: None,
                 format: aide::openapi::ParameterSchemaOrContent::Schema(schema),

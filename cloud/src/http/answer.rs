@@ -17,6 +17,9 @@ pub struct Answer<T>(pub T);
 /// 201 with `{"data": ...}`.
 pub struct Created<T>(pub T);
 
+/// 200 without a body.
+pub struct Empty;
+
 /// 204.
 pub struct NoContent;
 
@@ -29,6 +32,12 @@ impl<T: Serialize> IntoResponse for Answer<T> {
 impl<T: Serialize> IntoResponse for Created<T> {
     fn into_response(self) -> Response {
         (StatusCode::CREATED, axum::Json(Data { data: self.0 })).into_response()
+    }
+}
+
+impl IntoResponse for Empty {
+    fn into_response(self) -> Response {
+        StatusCode::OK.into_response()
     }
 }
 
@@ -69,6 +78,14 @@ impl<T: JsonSchema> OperationOutput for Created<T> {
     }
     fn inferred_responses(ctx: &mut GenContext, _: &mut Operation) -> Vec<(Option<u16>, ApiResponse)> {
         vec![(Some(201), json_response::<Data<T>>(ctx, "Created."))]
+    }
+}
+
+impl OperationOutput for Empty {
+    type Inner = ();
+    fn inferred_responses(_: &mut GenContext, _: &mut Operation) -> Vec<(Option<u16>, ApiResponse)> {
+        let response = ApiResponse { description: "Done; no content.".to_owned(), ..ApiResponse::default() };
+        vec![(Some(200), response)]
     }
 }
 

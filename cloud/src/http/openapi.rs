@@ -11,6 +11,8 @@ use axum::response::{Html, IntoResponse, Response};
 use bytes::Bytes;
 use serde_json::json;
 
+use crate::authz::TENANT_HEADER;
+
 use crate::authz::Public;
 
 /// A description with no paths yet.
@@ -56,6 +58,18 @@ pub fn complete(api: &mut OpenApi) {
             for name in &names {
                 add_path_parameter(operation, name);
             }
+            if names.contains(&"tenantUuid") {
+                make_tenant_header_optional(operation);
+            }
+        }
+    }
+}
+
+/// The path names the tenant already.
+fn make_tenant_header_optional(operation: &mut Operation) {
+    for parameter in &mut operation.parameters {
+        if let ReferenceOr::Item(Parameter::Header { parameter_data, .. }) = parameter {
+            parameter_data.required &= !parameter_data.name.eq_ignore_ascii_case(TENANT_HEADER);
         }
     }
 }

@@ -46,6 +46,15 @@ fn routes() -> ApiRouter<App> {
             get_with(tenants::http::list, doc("tenant-tenants", "The tenants you belong to"))
                 .post_with(tenants::http::create, doc("tenant-tenants", "Found a tenant, as its OWNER")),
         )
+        .api_route(
+            "/tenant/tenants/{tenantUuid}/members",
+            get_with(tenants::http::list_members, doc("tenant-tenants", "Who belongs to a tenant"))
+                .post_with(tenants::http::grant_access, doc("tenant-tenants", "Let someone in, or change their role")),
+        )
+        .api_route(
+            "/tenant/tenants/{tenantUuid}/members/{targetPersonaUuid}",
+            delete_with(tenants::http::remove_member, doc("tenant-tenants", "Take a member's access away")),
+        )
         // --- hubs, called by themselves
         .api_route("/v1/hubs/claim", post_with(hubs::http::claim, doc("hub-api", "Become a hub of the code's tenant")))
         .api_route("/v1/hubs/refresh", post_with(hubs::http::refresh, doc("hub-api", "Get a fresh access token")))

@@ -1,18 +1,18 @@
 //! `/tenant/tenants/**`.
 
 use axum::extract::State;
-use hub_protocol::{PersonaUuid, TenantUuid, Timestamp};
+use hub_protocol::{PersonaUuid, TenantUuid, Timestamp, UserUuid};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::store::{self, Membership};
+use super::store::{self, MemberRow, Membership};
 use crate::app::App;
 use crate::authn::user::User;
-use crate::authz::permission::Role;
+use crate::authz::Authorized;
+use crate::authz::permission::{MembersManage, MembersRead, Role};
 use crate::error::Result;
-use crate::http::answer::Answer;
-use crate::http::extract::Json;
-use crate::http::page::{Listed, Page};
+use crate::http::answer::{Answer, Empty};
+use crate::http::extract::{Json, Path};
 
 /// A tenant as one of its members sees it.
 #[derive(Serialize, JsonSchema)]
@@ -40,12 +40,11 @@ pub struct CreateTenantRequest {
     name: String,
 }
 
-/// Newest first.
-pub async fn list(user: User, State(app): State<App>, page: Page) -> Result<Listed<TenantResponse>> {
+/// All of them, newest first; nobody belongs to more than a thousand.
+pub async fn list(user: User, State(app): State<App>) -> Result<Answer<Vec<TenantResponse>>> {
     let mut conn = app.db.read().await?;
-    let memberships = store::memberships(&mut conn, user.user_uuid, &page).await?;
-    let total = store::count_memberships(&mut conn, user.user_uuid).await?;
-    Ok(page.listed(memberships.into_iter().map(TenantResponse::from).collect(), total))
+    let memberships = store::memberships(&mut conn, user.user_uuid, super::MAX_TENANTS).await?;
+    Ok(Answer(memberships.into_iter().map(TenantResponse::from).collect()))
 }
 
 pub async fn create(
@@ -55,4 +54,61 @@ pub async fn create(
 ) -> Result<Answer<TenantResponse>> {
     let membership = super::create(&app, &user, &request.name).await?;
     Ok(Answer(membership.into()))
+}
+
+/// A member of a tenant.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TenantMemberResponse {
+    /// The member's persona in this tenant.
+    persona_uuid: PersonaUuid,
+    user_uuid: UserUuid,
+    email: String,
+    nickname: Option<String>,
+    role: Role,
+    /// When the member first came in.
+    created_at: Timestamp,
+}
+
+impl From<MemberRow> for TenantMemberResponse {
+    fn from(MemberRow { persona_uuid, user_uuid, email, nickname, role, created_at }: MemberRow) -> Self {
+        Self { persona_uuid, user_uuid, email, nickname, role, created_at }
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct GrantAccessRequest {
+    /// Someone's default persona (`personaUuid` of their login), or the one they have in this tenant.
+    persona_uuid: PersonaUuid,
+    /// OWNER is granted by an OWNER alone.
+    role: Role,
+}
+
+/// All of them, in the order they came in; a tenant has at most a thousand.
+pub async fn list_members(
+    auth: Authorized<MembersRead>,
+    State(app): State<App>,
+) -> Result<Answer<Vec<TenantMemberResponse>>> {
+    let mut conn = app.db.read().await?;
+    let members = store::members(&mut conn, &auth.scope, super::MAX_MEMBERS).await?;
+    Ok(Answer(members.into_iter().map(TenantMemberResponse::from).collect()))
+}
+
+pub async fn grant_access(
+    auth: Authorized<MembersManage>,
+    State(app): State<App>,
+    Json(GrantAccessRequest { persona_uuid, role }): Json<GrantAccessRequest>,
+) -> Result<Answer<TenantMemberResponse>> {
+    let member = super::grant_access(&app, &auth.scope, auth.role, persona_uuid, role).await?;
+    Ok(Answer(member.into()))
+}
+
+pub async fn remove_member(
+    auth: Authorized<MembersManage>,
+    State(app): State<App>,
+    Path((_, persona_uuid)): Path<(TenantUuid, PersonaUuid)>,
+) -> Result<Empty> {
+    super::remove_member(&app, &auth.scope, persona_uuid).await?;
+    Ok(Empty)
 }

@@ -3,10 +3,10 @@
 use hub_protocol::{PersonaUuid, TenantUuid, Timestamp, UserUuid};
 
 use super::Member;
+use crate::authz::Scope;
 use crate::authz::permission::Role;
 use crate::db::{Conn, sql};
 use crate::error::Result;
-use crate::http::page::Page;
 
 pub async fn membership(conn: &mut Conn, user_uuid: UserUuid, tenant_uuid: TenantUuid) -> Result<Option<Member>> {
     sql("SELECT p.persona_uuid, p.role FROM personas p \
@@ -33,13 +33,12 @@ const MEMBERSHIPS: &str = "FROM personas p JOIN tenants t ON t.tenant_uuid = p.t
      WHERE p.user_uuid = $1 AND p.role IS NOT NULL AND t.deleted_at IS NULL";
 
 /// Newest tenants first.
-pub async fn memberships(conn: &mut Conn, user_uuid: UserUuid, page: &Page) -> Result<Vec<Membership>> {
+pub async fn memberships(conn: &mut Conn, user_uuid: UserUuid, limit: i64) -> Result<Vec<Membership>> {
     sql("SELECT t.tenant_uuid, t.name, t.created_at, p.persona_uuid, p.role ")
         .push(MEMBERSHIPS)
-        .push(" ORDER BY t.created_at DESC, t.tenant_uuid DESC LIMIT $2 OFFSET $3")
+        .push(" ORDER BY t.created_at DESC, t.tenant_uuid DESC LIMIT $2")
         .bind(user_uuid)
-        .bind(page.size)
-        .bind(page.offset)
+        .bind(limit)
         .all(conn)
         .await
 }
@@ -86,4 +85,83 @@ pub async fn grant(
     .one::<(PersonaUuid,)>(conn)
     .await?;
     Ok(persona_uuid)
+}
+
+/// Until the transaction ends, no other one changes who belongs to the tenant. False when it is deleted.
+pub async fn lock_tenant(conn: &mut Conn, scope: &Scope) -> Result<bool> {
+    let lock = conn.dialect().for_update();
+    let locked: Option<(TenantUuid,)> =
+        sql("SELECT tenant_uuid FROM tenants WHERE tenant_uuid = $1 AND deleted_at IS NULL")
+            .push(lock)
+            .bind(scope.tenant_uuid())
+            .optional(conn)
+            .await?;
+    Ok(locked.is_some())
+}
+
+/// A member, and whose persona it is.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct MemberRow {
+    pub persona_uuid: PersonaUuid,
+    pub user_uuid: UserUuid,
+    pub email: String,
+    pub nickname: Option<String>,
+    #[sqlx(try_from = "String")]
+    pub role: Role,
+    pub created_at: Timestamp,
+}
+
+const MEMBERS: &str = "SELECT p.persona_uuid, p.user_uuid, u.email, u.nickname, p.role, p.created_at \
+     FROM personas p JOIN users u ON u.user_uuid = p.user_uuid WHERE p.tenant_uuid = $1 AND p.role IS NOT NULL";
+
+/// In the order they came in.
+pub async fn members(conn: &mut Conn, scope: &Scope, limit: i64) -> Result<Vec<MemberRow>> {
+    sql(MEMBERS)
+        .push(" ORDER BY p.created_at, p.persona_uuid LIMIT $2")
+        .bind(scope.tenant_uuid())
+        .bind(limit)
+        .all(conn)
+        .await
+}
+
+pub async fn member(conn: &mut Conn, scope: &Scope, persona_uuid: PersonaUuid) -> Result<Option<MemberRow>> {
+    sql(MEMBERS).push(" AND p.persona_uuid = $2").bind(scope.tenant_uuid()).bind(persona_uuid).optional(conn).await
+}
+
+pub async fn count_members(conn: &mut Conn, scope: &Scope) -> Result<i64> {
+    let (count,): (i64,) = sql("SELECT COUNT(*) FROM personas WHERE tenant_uuid = $1 AND role IS NOT NULL")
+        .bind(scope.tenant_uuid())
+        .one(conn)
+        .await?;
+    Ok(count)
+}
+
+pub async fn count_owners(conn: &mut Conn, scope: &Scope) -> Result<i64> {
+    let (count,): (i64,) = sql("SELECT COUNT(*) FROM personas WHERE tenant_uuid = $1 AND role = $2")
+        .bind(scope.tenant_uuid())
+        .bind(Role::Owner.name())
+        .one(conn)
+        .await?;
+    Ok(count)
+}
+
+/// Whose persona this is, as far as the tenant may know: its own personas, and everyone's default one.
+pub async fn user_of_persona(conn: &mut Conn, scope: &Scope, persona_uuid: PersonaUuid) -> Result<Option<UserUuid>> {
+    let row: Option<(UserUuid,)> = sql("SELECT user_uuid FROM personas \
+         WHERE persona_uuid = $1 AND (tenant_uuid IS NULL OR tenant_uuid = $2)")
+    .bind(persona_uuid)
+    .bind(scope.tenant_uuid())
+    .optional(conn)
+    .await?;
+    Ok(row.map(|(user_uuid,)| user_uuid))
+}
+
+/// The persona stays, without a role: whoever comes back is who they were.
+pub async fn take_role(conn: &mut Conn, scope: &Scope, persona_uuid: PersonaUuid) -> Result<()> {
+    sql("UPDATE personas SET role = NULL WHERE persona_uuid = $1 AND tenant_uuid = $2")
+        .bind(persona_uuid)
+        .bind(scope.tenant_uuid())
+        .execute(conn)
+        .await?;
+    Ok(())
 }
