@@ -1,4 +1,6 @@
 //! Endpoints as their callers see them.
 
+mod auth;
 mod claims;
 mod service;
+mod tenants;

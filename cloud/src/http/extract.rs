@@ -192,6 +192,10 @@ pub fn parse_json<'de, T: serde::Deserialize<'de>>(bytes: &'de [u8]) -> Result<T
                 };
                 Error::field(field, message)
             }
+            // A number where one of several words belongs is a syntax error to serde_json; to a client it is a wrong value.
+            _ if serde_json::from_slice::<serde::de::IgnoredAny>(bytes).is_ok() => {
+                Error::field(if path == "." { "body".to_owned() } else { path }, "is of the wrong type")
+            }
             _ => malformed(&error),
         }
     })?;
