@@ -20,10 +20,18 @@ pub(super) struct Outcome {
     pub verdicts: Vec<std::result::Result<Receipt, Refusal>>,
     pub published: Vec<Published>,
     pub touched: Vec<(HubUuid, Kind)>,
-    /// Tenants that used their minute up: tenant, kind, minute, limit.
-    pub exhausted: Vec<(TenantUuid, Kind, i64, i64)>,
+    /// Tenants that used their minute up.
+    pub exhausted: Vec<Exhausted>,
     pub at: Timestamp,
     pub records: u64,
+}
+
+/// A tenant may upload no more of this kind in this minute.
+pub(super) struct Exhausted {
+    pub tenant_uuid: TenantUuid,
+    pub kind: Kind,
+    pub minute: i64,
+    pub limit: i64,
 }
 
 /// Where an upload stands while its group is decided.
@@ -172,7 +180,7 @@ fn admit(
     limits: &[Option<i64>],
     ranges: &HashMap<ClockKey, Range>,
     now: Timestamp,
-) -> (Vec<Verdict>, Vec<(TenantUuid, Kind, i64, i64)>) {
+) -> (Vec<Verdict>, Vec<Exhausted>) {
     let mut counted: HashMap<ClockKey, i64> = HashMap::new();
     let mut exhausted = HashMap::new();
     let mut verdicts = Vec::with_capacity(group.len());
@@ -194,7 +202,10 @@ fn admit(
         });
     }
     let minute = minute_of(now);
-    let exhausted = exhausted.into_iter().map(|((tenant, kind), limit)| (tenant, kind, minute, limit)).collect();
+    let exhausted = exhausted
+        .into_iter()
+        .map(|((tenant_uuid, kind), limit)| Exhausted { tenant_uuid, kind, minute, limit })
+        .collect();
     (verdicts, exhausted)
 }
 

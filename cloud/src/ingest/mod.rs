@@ -156,10 +156,10 @@ impl State {
         (minute == minute_of(now)).then_some(limit)
     }
 
-    fn set_exhausted(&self, tenant_uuid: TenantUuid, kind: Kind, minute: i64, limit: i64) {
+    fn set_exhausted(&self, tenant: &group::Exhausted) {
         let mut exhausted = self.exhausted.lock().unwrap_or_else(PoisonError::into_inner);
-        exhausted.retain(|_, (other, _)| *other >= minute);
-        exhausted.insert((tenant_uuid, kind), (minute, limit));
+        exhausted.retain(|_, (minute, _)| *minute >= tenant.minute);
+        exhausted.insert((tenant.tenant_uuid, tenant.kind), (tenant.minute, tenant.limit));
     }
 }
 

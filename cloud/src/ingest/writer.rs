@@ -118,8 +118,8 @@ impl Writer {
         app.metrics.ingest_uploads.inc_by(group.len() as u64);
         app.metrics.ingest_records.inc_by(records);
         self.touches.remember(touched, at.as_micros());
-        for (tenant_uuid, kind, minute, limit) in exhausted {
-            self.state.set_exhausted(tenant_uuid, kind, minute, limit);
+        for exhausted in exhausted {
+            self.state.set_exhausted(&exhausted);
         }
         app.streams.publish(published);
         for (pending, verdict) in group.into_iter().zip(verdicts) {
