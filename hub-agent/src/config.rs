@@ -468,3 +468,118 @@ pub fn service_url(args: &ServiceArgs) -> Result<reqwest::Url, Failure> {
     }
     Ok(url)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run_with(file: &str, arguments: &[&str]) -> Result<RunArgs, Refusal> {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("config.toml");
+        std::fs::write(&path, file).unwrap();
+        let path = path.to_str().unwrap().to_owned();
+        let line =
+            ["hub-agent", "run", "--config", &path].into_iter().chain(arguments.iter().copied()).map(OsString::from);
+        match load(line)?.command {
+            Cmd::Run(args) => Ok(*args),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn refusal(file: &str) -> String {
+        match run_with(file, &[]) {
+            Err(Refusal::Config(failure)) => {
+                assert!(matches!(failure, Failure::Config(_)));
+                failure.to_string()
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn every_kind_of_setting_can_stand_in_the_file() {
+        let args = run_with(
+            "service-url = \"https://hubs.example.com\"\nadapters = [\"AA:BB:CC:DD:EE:01\", \"AA:BB:CC:DD:EE:02\"]\n\
+             replay-loop = true\nreplay-speed = 2.5\nspool-max = \"1GiB\"\nsilence = \"5m\"\nscan-mode = \"passive\"\n\
+             report = \"both\"\nreport-window = \"30s\"\n",
+            &[],
+        )
+        .unwrap();
+        assert_eq!(service_url(&args.service).unwrap().as_str(), "https://hubs.example.com/");
+        assert_eq!(args.radio.adapters.len(), 2);
+        assert!(args.radio.replay_loop);
+        assert_eq!(args.radio.replay_speed, 2.5);
+        assert_eq!(args.spool.spool_max, Size(1 << 30));
+        let radio = args.radio_config();
+        assert_eq!((radio.silence.as_secs(), radio.mode, radio.single_events), (300, ScanMode::Passive, true));
+        assert_eq!(radio.report_window, Some(Duration::from_secs(30)));
+    }
+
+    #[test]
+    fn a_flag_beats_the_file() {
+        let file = "service-url = \"https://file.example.com\"\nsilence = \"5m\"\n";
+        let args = run_with(file, &["--service-url", "https://flag.example.com"]).unwrap();
+        assert_eq!(args.service.service_url.as_deref(), Some("https://flag.example.com"));
+        assert_eq!(args.radio.silence, Span(Duration::from_secs(300)));
+    }
+
+    #[test]
+    fn what_is_wrong_in_the_file_is_named_with_its_line() {
+        let text = refusal("\n\nservice-ulr = \"https://x\"\n");
+        assert!(text.contains("line 3") && text.contains("did you mean `service-url`?"), "{text}");
+        let text = refusal("silence = \"5m\"\nspool-max = \"lots\"\n");
+        assert!(text.contains("line 2: spool-max: write it as a whole number"), "{text}");
+        let text = refusal("log-format = \"xml\"");
+        assert!(text.contains("log-format"), "{text}");
+        assert!(refusal("replay-loop = \"yes\"").contains("replay-loop is true or false"));
+        assert!(refusal("silence = { a = 1 }").contains("silence takes a string or a number"));
+        assert!(refusal("service-url = ").contains("line 1"), "not TOML");
+        assert!(refusal("config = \"other.toml\"").contains("there is no setting `config`"));
+    }
+
+    #[test]
+    fn a_file_that_was_named_must_be_there() {
+        let line = ["hub-agent", "run", "--config", "/nowhere/config.toml"].map(OsString::from);
+        let Err(Refusal::Config(failure)) = load(line) else { panic!("the file is not there") };
+        assert!(failure.to_string().contains("/nowhere/config.toml"), "{failure}");
+    }
+
+    #[test]
+    fn addresses_that_cannot_be_called_are_refused_by_name() {
+        for wrong in ["hubs.example.com", "ftp://x", "https://u:p@x", "https://x/?a=b", "http://"] {
+            let args = run_with("", &["--service-url", wrong]).unwrap();
+            assert!(service_url(&args.service).unwrap_err().to_string().starts_with("service-url: "), "{wrong}");
+        }
+        let args = run_with("", &["--service-url", "https://x/prefix"]).unwrap();
+        assert_eq!(service_url(&args.service).unwrap().join("v1/test").unwrap().as_str(), "https://x/prefix/v1/test");
+        assert!(
+            service_url(&run_with("", &[]).unwrap().service)
+                .unwrap_err()
+                .to_string()
+                .contains("service-url is not set")
+        );
+    }
+
+    #[test]
+    fn spans_and_sizes_are_read_with_their_units() {
+        assert_eq!("1500ms".parse(), Ok(Span(Duration::from_millis(1_500))));
+        assert_eq!("2d".parse(), Ok(Span(Duration::from_secs(172_800))));
+        assert_eq!("64 KiB".parse(), Ok(Size(65_536)));
+        for wrong in ["", "5", "s", "-1s", "1.5s", "99999999999999999999s", "367d"] {
+            assert!(wrong.parse::<Span>().is_err(), "{wrong:?}");
+        }
+        assert!("18446744073709551615GiB".parse::<Size>().is_err());
+    }
+
+    #[test]
+    fn a_claim_code_is_never_printed() {
+        let args = run_with("claim-code = \"ABCD-EFGH-JKMN-PQRS\"", &[]).unwrap();
+        assert!(args.claim.claim_code.is_some());
+        assert!(!format!("{args:?}").contains("ABCD"));
+    }
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Cli::command().debug_assert();
+    }
+}

@@ -411,7 +411,8 @@ mod tests {
             |part: Segment, frames: &mut Frames| decode::<BleEventUpload>(&frames.upload(&[part]).unwrap()).events;
         assert_eq!(events(left, &mut frames), [event(1)]);
         assert_eq!(events(right, &mut frames), [event(2), event(3)]);
-        assert_eq!(frames.halve(&[segment(1, &[1], &mut frames)], &mut next_id).unwrap(), None);
+        let single = [segment(1, &[1], &mut frames)];
+        assert_eq!(frames.halve(&single, &mut next_id).unwrap(), None);
     }
 
     #[test]

@@ -1,1 +1,302 @@
+//! The spool's promises, on real files. A crash is what a copy of its files, taken while it runs, shows to the next start.
 
+use std::path::Path;
+
+use hub_protocol::ble::{Advertisement, BleEvent, BleEventUpload};
+use serde_json::json;
+
+use super::*;
+
+const MAX: u64 = 10_000;
+
+fn event(number: usize) -> BleEvent {
+    BleEvent {
+        event_uuid: None,
+        observed_at: machine_now(),
+        payload: Advertisement {
+            address: "AA:BB:CC:DD:EE:FF".into(),
+            name: Some(number.to_string()),
+            ..Advertisement::default()
+        },
+    }
+}
+
+fn heard(numbers: std::ops::Range<usize>) -> Vec<Heard> {
+    numbers.map(|number| Heard::Event(event(number))).collect()
+}
+
+/// Commits only when asked for a batch, so that a test decides when.
+fn config(dir: &Path) -> SpoolConfig {
+    SpoolConfig { commit_every: Duration::from_secs(3_600), disk_headroom_bytes: 0, ..SpoolConfig::of(dir) }
+}
+
+fn start(dir: &Path) -> Spool {
+    start_with(config(dir), Arc::new(Clock::new()))
+}
+
+fn start_with(config: SpoolConfig, clock: Arc<Clock>) -> Spool {
+    Spool::start(config, clock, || {}).unwrap()
+}
+
+/// What a power cut now would leave.
+fn crash(dir: &Path) -> tempfile::TempDir {
+    let copy = tempfile::tempdir().unwrap();
+    for name in ["spool.db", "spool.db-wal"] {
+        std::fs::copy(dir.join(name), copy.path().join(name)).unwrap();
+    }
+    copy
+}
+
+fn upload(batch: &Batch) -> BleEventUpload {
+    let upload: BleEventUpload =
+        serde_json::from_slice(&zstd::stream::decode_all(batch.body.as_slice()).unwrap()).unwrap();
+    assert_eq!(upload.batch_uuid, batch.batch);
+    assert_eq!(upload.events.len() as u64, batch.records);
+    upload
+}
+
+fn numbers(batch: &Batch) -> Vec<usize> {
+    upload(batch).events.iter().map(|event| event.payload.name.as_ref().unwrap().parse().unwrap()).collect()
+}
+
+async fn next(spool: &Spool) -> Option<Batch> {
+    spool.next(Kind::BleEvents, MAX).await.unwrap()
+}
+
+async fn stored(spool: &Spool, batch: &Batch) {
+    spool.settle(batch.kind, batch.batch, Verdict::Stored { rejected: 0 }).await.unwrap();
+}
+
+/// Takes all there is, in order.
+async fn drain(spool: &Spool) -> Vec<usize> {
+    let mut all = Vec::new();
+    while let Some(batch) = next(spool).await {
+        all.extend(numbers(&batch));
+        stored(spool, &batch).await;
+    }
+    all
+}
+
+/// Writes segments of ten events each to disk, none of them given out.
+async fn fill(dir: &Path, segments: usize) {
+    for segment in 0..segments {
+        let spool = start(dir);
+        spool.append(heard(segment * 10..segment * 10 + 10)).await.unwrap();
+        spool.close().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_batch_stays_the_same_until_it_is_settled() {
+    let dir = tempfile::tempdir().unwrap();
+    let spool = start(dir.path());
+    spool.append(heard(0..3)).await.unwrap();
+    let first = next(&spool).await.unwrap();
+    spool.append(heard(3..5)).await.unwrap();
+    assert_eq!(next(&spool).await.unwrap(), first);
+    stored(&spool, &first).await;
+    let second = next(&spool).await.unwrap();
+    assert_eq!((numbers(&first), numbers(&second)), (vec![0, 1, 2], vec![3, 4]));
+    stored(&spool, &second).await;
+    assert_eq!(next(&spool).await, None);
+    assert_eq!(spool.stats().total().records, 0);
+}
+
+#[tokio::test]
+async fn a_batch_that_may_have_been_sent_is_the_same_after_a_crash() {
+    let dir = tempfile::tempdir().unwrap();
+    let spool = start(dir.path());
+    spool.append(heard(0..3)).await.unwrap();
+    let sent = next(&spool).await.unwrap();
+    // More arrives, and is on disk, before the crash.
+    spool.append(heard(3..5)).await.unwrap();
+    assert_eq!(spool.next(Kind::Logs, MAX).await.unwrap(), None);
+
+    let again = start(crash(dir.path()).path());
+    assert_eq!(next(&again).await.unwrap(), sent);
+    assert_eq!(drain(&again).await, [0, 1, 2, 3, 4]);
+}
+
+#[tokio::test]
+async fn many_small_segments_go_as_one_batch_which_a_crash_does_not_change() {
+    let dir = tempfile::tempdir().unwrap();
+    fill(dir.path(), 5).await;
+    let spool = start(dir.path());
+    // The head may have been sent by an earlier start: it goes alone.
+    let head = next(&spool).await.unwrap();
+    assert_eq!(numbers(&head).len(), 10);
+    stored(&spool, &head).await;
+    let joined = next(&spool).await.unwrap();
+    assert_eq!(numbers(&joined), (10..50).collect::<Vec<_>>());
+
+    let again = start(crash(dir.path()).path());
+    assert_eq!(next(&again).await.unwrap(), joined);
+    assert_eq!(next(&again).await.unwrap(), joined, "though fewer records may go together now");
+}
+
+#[tokio::test]
+async fn a_bound_on_records_is_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    fill(dir.path(), 5).await;
+    let spool = start(dir.path());
+    let mut sizes = Vec::new();
+    while let Some(batch) = spool.next(Kind::BleEvents, 20).await.unwrap() {
+        sizes.push(batch.records);
+        stored(&spool, &batch).await;
+    }
+    assert_eq!(sizes, [10, 20, 20]);
+}
+
+#[tokio::test]
+async fn what_was_delivered_may_come_again_after_a_crash_but_only_as_it_was() {
+    let dir = tempfile::tempdir().unwrap();
+    let spool = start(dir.path());
+    spool.append(heard(0..3)).await.unwrap();
+    let first = next(&spool).await.unwrap();
+    stored(&spool, &first).await;
+    spool.append(heard(3..5)).await.unwrap();
+    let second = next(&spool).await.unwrap();
+    // The first one's deletion was committed with the second's arrival.
+    let again = start(crash(dir.path()).path());
+    assert_eq!(next(&again).await.unwrap(), second);
+}
+
+#[tokio::test]
+async fn a_full_spool_drops_the_oldest_advertisements_first_and_counts_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let spool = start_with(SpoolConfig { max_bytes: 2_048, ..config(dir.path()) }, Arc::new(Clock::new()));
+    spool.record(Kind::Telemetry, &json!({"observedAt": machine_now()})).await.unwrap();
+    let telemetry = spool.next(Kind::Telemetry, MAX).await.unwrap().unwrap();
+    assert_eq!(telemetry.records, 1);
+    let mut given = None;
+    for round in 0..40 {
+        spool.append(heard(round * 10..round * 10 + 10)).await.unwrap();
+        let batch = next(&spool).await.unwrap();
+        // The first one is being uploaded all the while, and is not dropped.
+        assert_eq!(*given.get_or_insert_with(|| batch.clone()), batch);
+    }
+    let stats = spool.stats();
+    assert!(stats.total().bytes <= 2_048, "{stats:?}");
+    stored(&spool, &given.unwrap()).await;
+    let left = drain(&spool).await;
+    assert_eq!(left.last(), Some(&399));
+    assert_eq!(stats.counters.dropped_events as usize + left.len() + 10, 400);
+    assert_eq!(spool.next(Kind::Telemetry, MAX).await.unwrap(), Some(telemetry), "BLE goes first");
+    spool.close().await.unwrap();
+    assert_eq!(start(dir.path()).stats().counters, stats.counters, "counted for good");
+}
+
+#[tokio::test]
+async fn a_damaged_file_is_moved_aside_and_a_new_one_begun() {
+    let dir = tempfile::tempdir().unwrap();
+    fill(dir.path(), 1).await;
+    std::fs::write(
+        dir.path().join("spool.db"),
+        b"this is no database at all, and long enough to be looked at. ".repeat(100),
+    )
+    .unwrap();
+    std::fs::remove_file(dir.path().join("spool.db-wal")).ok();
+    let spool = start(dir.path());
+    spool.append(heard(0..3)).await.unwrap();
+    assert_eq!(drain(&spool).await, [0, 1, 2]);
+    assert!(dir.path().join("spool.db.damaged").exists());
+    assert_eq!(spool.stats().trouble, None);
+}
+
+#[tokio::test]
+async fn without_a_disk_the_newest_is_kept_in_memory_and_uploaded_from_there() {
+    let dir = tempfile::tempdir().unwrap();
+    let spool = start(&dir.path().join("not there"));
+    spool.append(heard(0..3)).await.unwrap();
+    let batch = next(&spool).await.unwrap();
+    assert_eq!(next(&spool).await.unwrap(), batch);
+    assert!(spool.stats().trouble.is_some());
+    assert_eq!(drain(&spool).await, [0, 1, 2]);
+    // Far more than may be held: random names do not compress.
+    for _ in 0..60 {
+        let events = (0..2_000).map(|number| {
+            let mut event = event(number);
+            event.payload.address = uuid::Uuid::new_v4().to_string() + &uuid::Uuid::new_v4().to_string();
+            Heard::Event(event)
+        });
+        spool.append(events.collect()).await.unwrap();
+    }
+    let kept = drain(&spool).await.len() as u64;
+    let lost = spool.stats().counters.dropped_events;
+    assert!(lost > 0 && kept > 0, "kept {kept}, lost {lost}");
+    assert_eq!(kept + lost, 120_000);
+}
+
+#[tokio::test]
+async fn what_is_too_large_is_halved_until_it_is_one_record() {
+    let dir = tempfile::tempdir().unwrap();
+    let spool = start(dir.path());
+    spool.append(heard(0..5)).await.unwrap();
+    let (mut alone, mut seen) = (Vec::new(), std::collections::BTreeSet::new());
+    while let Some(batch) = spool.next(Kind::BleEvents, 1).await.unwrap() {
+        assert!(seen.insert(batch.batch), "no id is used for two contents");
+        let verdict = if batch.records > 1 {
+            Verdict::TooLarge
+        } else {
+            alone.extend(numbers(&batch));
+            Verdict::Stored { rejected: 0 }
+        };
+        spool.settle(batch.kind, batch.batch, verdict).await.unwrap();
+    }
+    alone.sort();
+    assert_eq!(alone, [0, 1, 2, 3, 4]);
+
+    spool.append(heard(5..6)).await.unwrap();
+    let single = next(&spool).await.unwrap();
+    spool.settle(single.kind, single.batch, Verdict::TooLarge).await.unwrap();
+    assert_eq!(next(&spool).await, None);
+    assert_eq!(spool.stats().counters.refused_records, 1);
+}
+
+#[tokio::test]
+async fn a_refused_batch_is_counted_kept_for_inspection_and_blocks_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let spool = start(dir.path());
+    spool.append(heard(0..3)).await.unwrap();
+    let refused = next(&spool).await.unwrap();
+    spool.settle(refused.kind, refused.batch, Verdict::Refused).await.unwrap();
+    spool.append(heard(3..5)).await.unwrap();
+    assert_eq!(drain(&spool).await, [3, 4]);
+    assert_eq!(spool.stats().counters.refused_records, 3);
+    let kept = std::fs::read(dir.path().join("refused").join(format!("{}.json.zst", refused.batch))).unwrap();
+    assert_eq!(kept, refused.body);
+}
+
+#[tokio::test]
+async fn another_owner_gets_nothing_of_what_was_heard_before() {
+    let dir = tempfile::tempdir().unwrap();
+    fill(dir.path(), 2).await;
+    let spool = start(dir.path());
+    let given = next(&spool).await.unwrap();
+    spool.append(heard(20..25)).await.unwrap();
+    spool.forget().await.unwrap();
+    assert_eq!(next(&spool).await, None);
+    // An upload that was under way is settled late.
+    stored(&spool, &given).await;
+    spool.append(heard(30..31)).await.unwrap();
+    assert_eq!(drain(&spool).await, [30]);
+    assert_eq!(spool.stats().counters.dropped_events, 25);
+}
+
+#[tokio::test]
+async fn times_of_a_clock_that_was_wrong_are_mended_before_they_are_sent() {
+    let dir = tempfile::tempdir().unwrap();
+    let clock = Arc::new(Clock::new());
+    let spool = start_with(config(dir.path()), clock.clone());
+    spool.append(heard(0..2)).await.unwrap();
+    let day = 86_400;
+    clock.service_said(machine_now().plus_secs(day));
+    let late = upload(&next(&spool).await.unwrap());
+    for event in &late.events {
+        let ahead = event.observed_at.as_secs() - machine_now().as_secs();
+        assert!((day - 5..=day + 5).contains(&ahead), "{ahead}");
+    }
+    spool.close().await.unwrap();
+    let again = upload(&next(&start_with(config(dir.path()), clock)).await.unwrap());
+    assert_eq!(again, late, "mended once, and then for good");
+}

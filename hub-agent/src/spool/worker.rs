@@ -104,15 +104,18 @@ impl Worker {
                     self.publish();
                 }
                 Command::Next { kind, max_records, reply } => {
-                    // Who asked may have gone away: the batch is then given out again.
-                    let _ = reply.send(self.next(kind, max_records));
+                    let batch = self.next(kind, max_records);
                     self.publish();
+                    // Who asked may have gone away: the batch is then given out again.
+                    let _ = reply.send(batch);
                 }
                 Command::Settle { kind, batch, verdict } => self.settle(kind, batch, verdict),
                 Command::Forget => self.forget(),
                 Command::Close(reply) => {
                     self.commit();
                     self.publish();
+                    // Closed before the answer: the next to open the file may be on its way.
+                    self.store = None;
                     let _ = reply.send(());
                     return;
                 }

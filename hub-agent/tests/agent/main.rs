@@ -1,0 +1,431 @@
+//! The real agent, as a process, against a service over real HTTP: what it delivers, and what it survives.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "a test that meets what it does not expect fails"
+)]
+
+mod service;
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+use std::process::{Output, Stdio};
+use std::time::Duration;
+
+use hub_protocol::HubUuid;
+use serde_json::{Value, json};
+use service::{CODE, Fate, HUB, Kept, Service};
+use tokio::process::{Child, Command};
+
+const TEN_SECONDS: Duration = Duration::from_secs(10);
+
+/// A directory with a trace in it and room for the agent's state.
+struct Site {
+    dir: tempfile::TempDir,
+}
+
+impl Site {
+    /// `events` advertisements, `every_ms` apart, each with a name of its own.
+    fn new(events: usize, every_ms: usize) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let trace: String = (0..events)
+            .map(|number| {
+                let line = json!({"t_ms": number * every_ms, "address": "AA:BB:CC:DD:EE:FF", "addressType": "public", "rssi": -60,
+                    "name": format!("event {number}"), "manufacturerData": {"0499": format!("{number:08x}")}});
+                format!("{line}\n")
+            })
+            .collect();
+        std::fs::write(dir.path().join("trace.jsonl"), trace).unwrap();
+        Self { dir }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    fn state(&self) -> PathBuf {
+        self.path("state")
+    }
+
+    fn command(&self, command: &str) -> Command {
+        let mut agent = Command::new(env!("CARGO_BIN_EXE_hub-agent"));
+        agent.arg(command).arg("--state-dir").arg(self.state()).env("HUB_AGENT_DEVICE_INSTANCE_ID", "test-hub");
+        // The machine's own configuration has no say in a test.
+        std::fs::write(self.path("config.toml"), "").unwrap();
+        agent.arg("--config").arg(self.path("config.toml"));
+        agent.kill_on_drop(true).stdin(Stdio::null());
+        agent
+    }
+
+    fn run(&self, service: &Service) -> Command {
+        let mut agent = self.command("run");
+        agent.args(["--service-url", &service.url(), "--dedup-window", "0s", "--telemetry-interval", "1s"]);
+        agent.args(["--spool-commit", "50ms", "--upload-interval", "20ms", "--log", "info"]);
+        agent.arg("--replay").arg(self.path("trace.jsonl"));
+        agent
+    }
+
+    fn claimed(&self, service: &Service) -> Command {
+        let mut agent = self.run(service);
+        agent.env("HUB_AGENT_CLAIM_CODE", CODE);
+        agent
+    }
+
+    /// The names and times of all events on disk.
+    fn spooled(&self) -> BTreeSet<(String, String)> {
+        let database = rusqlite::Connection::open(self.state().join("spool.db")).unwrap();
+        let mut statement = database.prepare("SELECT body FROM segments WHERE kind = 1").unwrap();
+        let bodies = statement.query_map([], |row| row.get::<_, Vec<u8>>(0)).unwrap();
+        let mut found = BTreeSet::new();
+        for body in bodies {
+            let json = zstd::stream::decode_all(body.unwrap().as_slice()).unwrap();
+            let events: Vec<Value> = serde_json::from_slice(&[b"[".as_slice(), &json, b"]"].concat()).unwrap();
+            found.extend(events.iter().map(identity));
+        }
+        found
+    }
+}
+
+fn identity(event: &Value) -> (String, String) {
+    (event["name"].as_str().unwrap().to_owned(), event["observedAt"].as_str().unwrap().to_owned())
+}
+
+async fn output(mut command: Command) -> Output {
+    tokio::time::timeout(TEN_SECONDS, command.output()).await.expect("a command ends").unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn kill(agent: &Child, signal: rustix::process::Signal) {
+    let id = rustix::process::Pid::from_raw(agent.id().unwrap() as i32).unwrap();
+    rustix::process::kill_process(id, signal).unwrap();
+}
+
+/// Asks it to stop, and gives its exit code.
+async fn stop(agent: &mut Child) -> Option<i32> {
+    kill(agent, rustix::process::Signal::TERM);
+    tokio::time::timeout(Duration::from_secs(5), agent.wait()).await.expect("stops within 5 s").unwrap().code()
+}
+
+/// No event is in two batches, and no batch changed between two sendings.
+fn assert_once(kept: &Kept) {
+    assert_eq!(kept.changed, Vec::<String>::new(), "batches whose content changed");
+    let mut seen: HashMap<(String, String), &str> = HashMap::new();
+    for (batch, events) in &kept.events {
+        for event in events {
+            if let Some(other) = seen.insert(identity(event), batch) {
+                panic!("{event} is in {other} and in {batch}");
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn claims_itself_and_delivers_everything_it_hears() {
+    let site = Site::new(200, 5);
+    let service = Service::start().await;
+    let mut agent = site.claimed(&service).spawn().unwrap();
+    service.until("all events", |kept| (kept.event_count() == 200).then_some(())).await;
+    service.until("telemetry", |kept| (!kept.telemetry.is_empty()).then_some(())).await;
+    service.until("adapters", |kept| (!kept.adapters.is_empty()).then_some(())).await;
+    assert_eq!(stop(&mut agent).await, Some(0));
+    service.change(|kept| {
+        assert_once(kept);
+        let claim = &kept.claims[0];
+        assert_eq!(
+            (claim["deviceInstanceId"].as_str(), claim["agentVersion"].as_str()),
+            (Some("test-hub"), Some("0.1.0"))
+        );
+        let names: Vec<String> =
+            kept.order.iter().flat_map(|batch| &kept.events[batch]).map(|event| identity(event).0).collect();
+        assert_eq!(names, (0..200).map(|number| format!("event {number}")).collect::<Vec<_>>(), "in order");
+        let telemetry = &kept.telemetry[0];
+        for figure in
+            ["/machine/memoryTotalBytes", "/agent/residentBytes", "/spool/batches", "/adapters/00:00:00:00:00:00/state"]
+        {
+            assert!(telemetry.pointer(figure).is_some(), "{figure} is missing in {telemetry}");
+        }
+    });
+    let credentials = std::fs::metadata(site.state().join("credentials.json")).unwrap();
+    assert_eq!(std::os::unix::fs::PermissionsExt::mode(&credentials.permissions()) & 0o777, 0o600);
+}
+
+/// Killed at many moments while the service fails in every way it can: what reached the disk is delivered, once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn survives_being_killed_at_any_moment() {
+    const SEED: u64 = 20_261_121;
+    let site = Site::new(4_000, 1);
+    let service = Service::with_fate(|number| match random(SEED, number as u64) % 20 {
+        0..3 => Fate::StoredUnanswered,
+        3..5 => Fate::Unavailable,
+        5 => Fate::TokenRefused,
+        6 => Fate::TooMany,
+        _ => Fate::Stored,
+    })
+    .await;
+    let mut must_arrive = BTreeSet::new();
+    for round in 0..12 {
+        let mut agent = site.claimed(&service).stderr(Stdio::null()).spawn().unwrap();
+        service.until("the claim", |kept| (!kept.claims.is_empty()).then_some(())).await;
+        tokio::time::sleep(Duration::from_millis(50 + random(SEED + 1, round) % 900)).await;
+        kill(&agent, rustix::process::Signal::KILL);
+        agent.wait().await.unwrap();
+        must_arrive.extend(site.spooled());
+    }
+    assert!(must_arrive.len() > 100, "the kills came too early to show anything: {}", must_arrive.len());
+    let mut agent = site.claimed(&service).spawn().unwrap();
+    service
+        .until("all that was spooled", |kept| {
+            let arrived: BTreeSet<_> = kept.all_events().map(identity).collect();
+            must_arrive.is_subset(&arrived).then_some(())
+        })
+        .await;
+    assert_eq!(stop(&mut agent).await, Some(0));
+    service.change(|kept| assert_once(kept));
+}
+
+/// Numbers that look random and come again for the same seed (splitmix64).
+fn random(seed: u64, number: u64) -> u64 {
+    let mut x = seed.wrapping_add(number.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+    x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    x ^ (x >> 31)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_refresh_whose_answer_is_lost_does_not_strand_the_hub() {
+    let site = Site::new(100, 30);
+    let service = Service::start().await;
+    // Shorter than the margin before expiry: it is renewed at once, and again.
+    service.change(|kept| {
+        kept.set_lifetime_secs(200);
+        kept.lose_refreshes(3);
+    });
+    let mut agent = site.claimed(&service).spawn().unwrap();
+    service.until("all events", |kept| (kept.event_count() == 100).then_some(())).await;
+    service.until("refreshes", |kept| (kept.refreshes >= 4).then_some(())).await;
+    assert_eq!(stop(&mut agent).await, Some(0));
+    service.change(|kept| {
+        assert_once(kept);
+        assert_eq!(kept.claims.len(), 1, "no second claim was needed");
+    });
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_blocked_hub_keeps_what_it_hears_and_delivers_it_after_a_new_claim() {
+    let site = Site::new(300, 10);
+    let service = Service::start().await;
+    let mut agent = site.claimed(&service).spawn().unwrap();
+    service.until("first events", |kept| (kept.event_count() > 0).then_some(())).await;
+    service.change(Kept::block);
+    let status = until_status(&site, |status| status["access"] == "REFUSED").await;
+    assert!(status["accessReason"].as_str().unwrap().contains("HUB_BLOCKED"), "{status}");
+
+    let claim = |code: &str| {
+        let mut command = site.command("claim");
+        command.args(["--code", code]);
+        output(command)
+    };
+    let refused = claim("2222-2222-2222-2222").await;
+    assert_eq!(refused.status.code(), Some(1), "{}", text(&refused.stderr));
+    service.change(|kept| kept.unblock_with("3333-3333-3333-3333"));
+    let wrong = claim("2222-2222-2222-2222").await;
+    assert_eq!(wrong.status.code(), Some(1));
+    assert!(text(&wrong.stderr).contains("CLAIM_CODE_INVALID"), "{}", text(&wrong.stderr));
+    let claimed = claim("3333-3333-3333-3333").await;
+    assert_eq!(claimed.status.code(), Some(0), "{}", text(&claimed.stderr));
+    assert!(text(&claimed.stdout).contains(HUB));
+    service.until("all events", |kept| (kept.event_count() == 300).then_some(())).await;
+    service
+        .until("the log entry", |kept| {
+            kept.logs
+                .iter()
+                .find(|entry| {
+                    entry["level"] == "ERROR" && entry["message"].as_str().unwrap().contains("no longer lets")
+                })
+                .cloned()
+        })
+        .await;
+    assert_eq!(stop(&mut agent).await, Some(0));
+    service.change(|kept| assert_once(kept));
+}
+
+/// Asks the running agent until its answer fits.
+async fn until_status(site: &Site, fits: impl Fn(&Value) -> bool) -> Value {
+    let asking = async {
+        loop {
+            let mut command = site.command("status");
+            command.arg("--json");
+            let answer = output(command).await;
+            if answer.status.success() {
+                let status: Value = serde_json::from_slice(&answer.stdout).unwrap();
+                if fits(&status) {
+                    return status;
+                }
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), asking).await.expect("the status fits in the end")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn too_many_uploads_become_fewer_and_larger_ones() {
+    let site = Site::new(400, 10);
+    let service = Service::with_fate(|number| if number == 3 { Fate::TooMany } else { Fate::Stored }).await;
+    let mut agent = site.claimed(&service).spawn().unwrap();
+    service.until("all events", |kept| (kept.event_count() == 400).then_some(())).await;
+    assert_eq!(stop(&mut agent).await, Some(0));
+    service.change(|kept| {
+        assert_once(kept);
+        let sizes: Vec<usize> = kept.order.iter().map(|batch| kept.events[batch].len()).collect();
+        let largest = sizes.iter().max().unwrap();
+        assert!(*largest >= 5 * sizes[0], "{sizes:?}");
+    });
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_upload_refused_for_good_blocks_nothing() {
+    let site = Site::new(200, 5);
+    let service = Service::with_fate(|number| if number == 2 { Fate::Refused } else { Fate::Stored }).await;
+    let mut agent = site.claimed(&service).spawn().unwrap();
+    service
+        .until("the last event", |kept| kept.all_events().any(|event| event["name"] == "event 199").then_some(()))
+        .await;
+    let status = until_status(&site, |status| status["refusedRecords"].as_u64().unwrap() > 0).await;
+    assert_eq!(stop(&mut agent).await, Some(0));
+    service.change(|kept| assert_eq!(kept.event_count() as u64 + status["refusedRecords"].as_u64().unwrap(), 200));
+    assert_eq!(std::fs::read_dir(site.state().join("refused")).unwrap().count(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_operator_s_roles_arrive_at_once_and_last() {
+    let site = Site::new(10, 10);
+    let service = Service::start().await;
+    let mut agent = site.claimed(&service).spawn().unwrap();
+    service.until("the events", |kept| (kept.event_count() == 10).then_some(())).await;
+    service.change(|kept| kept.desire(json!({"adapterRoles": {"aa:bb:cc:dd:ee:01": "DISABLED"}})));
+    let roles = site.state().join("adapter-roles.json");
+    let written = async {
+        loop {
+            if let Ok(text) = std::fs::read_to_string(&roles) {
+                return text;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let text = tokio::time::timeout(TEN_SECONDS, written).await.expect("the roles are written");
+    assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), json!({"AA:BB:CC:DD:EE:01": "DISABLED"}));
+    assert_eq!(stop(&mut agent).await, Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn stops_with_everything_delivered_and_tells_systemd() {
+    let site = Site::new(10_000, 1);
+    let service = Service::start().await;
+    let socket = site.path("notify");
+    let systemd = tokio::net::UnixDatagram::bind(&socket).unwrap();
+    let mut command = site.claimed(&service);
+    command.env("NOTIFY_SOCKET", &socket).env("WATCHDOG_USEC", "600000");
+    let mut agent = command.spawn().unwrap();
+    let mut said = Vec::new();
+    while !["READY=1", "WATCHDOG=1", "STATUS="]
+        .iter()
+        .all(|wanted| said.iter().any(|line: &String| line.contains(wanted)))
+    {
+        said.push(receive(&systemd).await);
+    }
+    service.until("some events", |kept| (kept.event_count() > 500).then_some(())).await;
+    assert_eq!(stop(&mut agent).await, Some(0));
+    while !said.iter().any(|line| line.contains("STOPPING=1")) {
+        said.push(receive(&systemd).await);
+    }
+    assert_eq!(site.spooled(), BTreeSet::new(), "what was heard until the end is delivered");
+    service.change(|kept| assert_once(kept));
+}
+
+async fn receive(socket: &tokio::net::UnixDatagram) -> String {
+    let mut buffer = [0; 1_024];
+    let length = tokio::time::timeout(TEN_SECONDS, socket.recv(&mut buffer)).await.expect("systemd is told").unwrap();
+    text(&buffer[..length])
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn status_tells_what_runs_and_that_nothing_does() {
+    let site = Site::new(50, 10);
+    let service = Service::start().await;
+    let none = output(site.command("status")).await;
+    assert_eq!(none.status.code(), Some(1));
+    assert!(text(&none.stderr).contains("no agent runs"), "{}", text(&none.stderr));
+
+    let mut agent = site.run(&service).spawn().unwrap();
+    let waiting = until_status(&site, |status| status["spool"]["events"].as_u64().unwrap() >= 50).await;
+    assert_eq!(waiting["access"], "UNCLAIMED");
+    let person = output(site.command("status")).await;
+    assert!(text(&person.stdout).contains("NOT CLAIMED"), "{}", text(&person.stdout));
+
+    let second = output(site.run(&service)).await;
+    assert_eq!(second.status.code(), Some(1));
+    assert!(text(&second.stderr).contains("another agent is running"), "{}", text(&second.stderr));
+
+    std::fs::write(site.path("code"), format!("{CODE}\n")).unwrap();
+    let mut claim = site.command("claim");
+    claim.arg("--code-file").arg(site.path("code"));
+    assert_eq!(output(claim).await.status.code(), Some(0));
+    service.until("all events", |kept| (kept.event_count() == 50).then_some(())).await;
+    let claimed = until_status(&site, |status| {
+        status["spool"]["events"] == 0 || status["deliveredRecords"].as_u64().unwrap() >= 50
+    })
+    .await;
+    assert_eq!((claimed["access"].as_str(), claimed["hubUuid"].as_str()), (Some("CLAIMED"), Some(HUB)));
+    assert!(claimed["hubUuid"].as_str().unwrap().parse::<HubUuid>().is_ok());
+    assert!(!claimed.to_string().contains("access-1") && !claimed.to_string().contains("\"refresh\""));
+    assert_eq!(stop(&mut agent).await, Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn claims_without_a_running_agent_too() {
+    let site = Site::new(1, 1);
+    let service = Service::start().await;
+    let claim = |url: String, code: &str| {
+        let mut command = site.command("claim");
+        command.args(["--service-url", &url, "--code", code]);
+        output(command)
+    };
+    let nobody = claim("http://127.0.0.1:1".into(), CODE).await;
+    assert_eq!(nobody.status.code(), Some(75), "{}", text(&nobody.stderr));
+    let wrong = claim(service.url(), "WRONG").await;
+    assert_eq!(wrong.status.code(), Some(1), "{}", text(&wrong.stderr));
+    let claimed = claim(service.url(), CODE).await;
+    assert_eq!(claimed.status.code(), Some(0), "{}", text(&claimed.stderr));
+    let mut agent = site.run(&service).spawn().unwrap();
+    service.until("the event", |kept| (kept.event_count() == 1).then_some(())).await;
+    assert_eq!(stop(&mut agent).await, Some(0));
+    service.change(|kept| assert_eq!(kept.claims.len(), 1));
+}
+
+#[tokio::test]
+async fn wrong_settings_and_wrong_usage_have_their_exit_codes() {
+    let site = Site::new(1, 1);
+    let file = |path: &Path, content: &str| {
+        let mut command = site.command("run");
+        std::fs::write(path, content).unwrap();
+        command.env_remove("HUB_AGENT_SERVICE_URL");
+        output(command)
+    };
+    let config = site.path("config.toml");
+    let unknown = file(&config, "servise-url = \"http://x\"\n").await;
+    assert_eq!(unknown.status.code(), Some(3));
+    let said = text(&unknown.stderr);
+    assert!(said.contains("line 1") && said.contains("did you mean `service-url`?"), "{said}");
+    let missing = file(&config, "").await;
+    assert_eq!(missing.status.code(), Some(3));
+    assert!(text(&missing.stderr).contains("service-url is not set"), "{}", text(&missing.stderr));
+    let mut usage = site.command("run");
+    usage.arg("--no-such-flag");
+    assert_eq!(output(usage).await.status.code(), Some(2));
+}

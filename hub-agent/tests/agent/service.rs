@@ -1,0 +1,346 @@
+//! A service to test the agent against: real HTTP on a loopback port, keeps what it is sent, and fails on demand in the ways real ones do.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use axum::body::Bytes;
+use axum::extract::{Path, Query, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+
+pub const CODE: &str = "ABCD-EFGH-JKMN-PQRS";
+pub const TENANT: &str = "0190a000-0000-7000-8000-000000000001";
+pub const HUB: &str = "0190a000-0000-7000-8000-000000000002";
+
+/// What becomes of an upload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    Stored,
+    /// Stored, and the answer is lost on the way.
+    StoredUnanswered,
+    /// 503.
+    Unavailable,
+    /// 401, as when another replica replaced the token.
+    TokenRefused,
+    /// 429 with `Retry-After: 1`.
+    TooMany,
+    /// 400 in the service's own form.
+    Refused,
+}
+
+#[derive(Default)]
+pub struct Kept {
+    /// Bodies as they arrived, by batch.
+    pub batches: HashMap<String, Vec<u8>>,
+    /// Batches in the order they first arrived.
+    pub order: Vec<String>,
+    /// Events stored, by batch.
+    pub events: BTreeMap<String, Vec<Value>>,
+    /// A batch came twice with different content.
+    pub changed: Vec<String>,
+    pub claims: Vec<Value>,
+    pub refreshes: usize,
+    pub adapters: Vec<Value>,
+    pub telemetry: Vec<Value>,
+    pub logs: Vec<Value>,
+    telemetry_keys: BTreeSet<String>,
+    tokens: usize,
+    blocked: bool,
+    codes: Vec<String>,
+    lifetime_secs: i64,
+    lose_refreshes: usize,
+    desired: Option<Value>,
+}
+
+pub struct Service {
+    pub address: SocketAddr,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    kept: Mutex<Kept>,
+    changed: Notify,
+    fate: Box<dyn Fn(usize) -> Fate + Send + Sync>,
+    uploads: Mutex<usize>,
+}
+
+impl Service {
+    pub async fn start() -> Self {
+        Self::with_fate(|_| Fate::Stored).await
+    }
+
+    /// `fate` decides on each BLE upload, by its number.
+    pub async fn with_fate(fate: impl Fn(usize) -> Fate + Send + Sync + 'static) -> Self {
+        let kept = Kept { codes: vec![CODE.into()], lifetime_secs: 86_400, ..Kept::default() };
+        let shared = Arc::new(Shared {
+            kept: Mutex::new(kept),
+            changed: Notify::new(),
+            fate: Box::new(fate),
+            uploads: Mutex::new(0),
+        });
+        let app = Router::new()
+            .route("/v1/hubs/claim", post(claim))
+            .route("/v1/hubs/refresh", post(refresh))
+            .route("/v1/hubs/adapters", post(adapters))
+            .route("/v1/hubs/{hub}/telemetry", post(telemetry))
+            .route("/v1/hubs/{hub}/logs", post(logs))
+            .route("/v1/hubs/{hub}/desired-state", get(desired_state))
+            .route("/v1/ble/events", post(events))
+            .with_state(shared.clone());
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
+        Self { address, shared }
+    }
+
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    pub fn change(&self, change: impl FnOnce(&mut Kept)) {
+        change(&mut self.shared.kept.lock().unwrap());
+        self.shared.changed.notify_waiters();
+    }
+
+    /// Waits until `look` finds what it is looking for.
+    pub async fn until<T>(&self, what: &str, look: impl Fn(&Kept) -> Option<T>) -> T {
+        let found = async {
+            loop {
+                let changed = self.shared.changed.notified();
+                if let Some(found) = look(&self.shared.kept.lock().unwrap()) {
+                    return found;
+                }
+                changed.await;
+            }
+        };
+        match tokio::time::timeout(Duration::from_secs(60), found).await {
+            Ok(found) => found,
+            Err(_) => panic!("waited in vain for {what}"),
+        }
+    }
+}
+
+impl Kept {
+    pub fn all_events(&self) -> impl Iterator<Item = &Value> {
+        self.events.values().flatten()
+    }
+
+    pub fn event_count(&self) -> usize {
+        self.all_events().count()
+    }
+
+    /// Blocks the hub, or lets it claim again with a code.
+    pub fn block(&mut self) {
+        self.blocked = true;
+    }
+
+    pub fn unblock_with(&mut self, code: &str) {
+        self.blocked = false;
+        self.codes.push(code.to_owned());
+    }
+
+    pub fn set_lifetime_secs(&mut self, secs: i64) {
+        self.lifetime_secs = secs;
+    }
+
+    /// The answers of the next refreshes never arrive.
+    pub fn lose_refreshes(&mut self, count: usize) {
+        self.lose_refreshes = count;
+    }
+
+    pub fn desire(&mut self, settings: Value) {
+        let revision = self.desired.as_ref().map_or(1, |state| state["revision"].as_i64().unwrap() + 1);
+        self.desired = Some(json!({"revision": revision, "agent": {}, "apps": [], "jobs": [], "scanConfigRevision": 0,
+            "settings": settings}));
+    }
+
+    fn token(&self, number: usize) -> String {
+        format!("access-{number}")
+    }
+
+    fn expires_at(&self) -> String {
+        hub_protocol::Timestamp::from(chrono::Utc::now()).plus_secs(self.lifetime_secs).to_string()
+    }
+}
+
+fn problem(status: u16, code: &str) -> Response {
+    let body = json!({"message": format!("It is {code}."), "code": code, "requestId": "req-1"});
+    (StatusCode::from_u16(status).unwrap(), Json(body)).into_response()
+}
+
+fn bearer(headers: &HeaderMap) -> &str {
+    headers
+        .get(header::AUTHORIZATION)
+        .and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "))
+        .unwrap_or_default()
+}
+
+fn authorized(kept: &Kept, headers: &HeaderMap) -> bool {
+    !kept.blocked && kept.tokens > 0 && bearer(headers) == kept.token(kept.tokens)
+}
+
+async fn claim(State(shared): State<Arc<Shared>>, Json(body): Json<Value>) -> Response {
+    let mut kept = shared.kept.lock().unwrap();
+    if kept.blocked {
+        return problem(423, "HUB_BLOCKED");
+    }
+    let Some(at) = kept.codes.iter().position(|code| body["claimCode"] == json!(code)) else {
+        return problem(400, "CLAIM_CODE_INVALID");
+    };
+    kept.codes.remove(at);
+    kept.claims.push(body);
+    kept.tokens += 1;
+    let answer = json!({"hubUuid": HUB, "tenantUuid": TENANT, "accessToken": kept.token(kept.tokens), "refreshToken": "refresh",
+        "expiresAt": kept.expires_at()});
+    drop(kept);
+    shared.changed.notify_waiters();
+    (StatusCode::CREATED, Json(json!({"data": answer}))).into_response()
+}
+
+async fn refresh(State(shared): State<Arc<Shared>>, headers: HeaderMap, Json(body): Json<Value>) -> Response {
+    let mut kept = shared.kept.lock().unwrap();
+    if kept.blocked {
+        return problem(403, "HUB_BLOCKED");
+    }
+    let known = [kept.token(kept.tokens), kept.token(kept.tokens.saturating_sub(1))];
+    if body["refreshToken"] != "refresh" || !known.iter().any(|token| token == bearer(&headers)) {
+        return problem(401, "REFRESH_TOKEN_INVALID");
+    }
+    // The replaced one goes on working here: only a token that was seen in use proves that the answer arrived.
+    if bearer(&headers) == kept.token(kept.tokens) {
+        kept.tokens += 1;
+    }
+    kept.refreshes += 1;
+    let answer = json!({"hubUuid": HUB, "accessToken": kept.token(kept.tokens), "expiresAt": kept.expires_at()});
+    let lost = kept.lose_refreshes > 0;
+    kept.lose_refreshes = kept.lose_refreshes.saturating_sub(1);
+    drop(kept);
+    shared.changed.notify_waiters();
+    if lost { problem(502, "BAD_GATEWAY") } else { Json(json!({"data": answer})).into_response() }
+}
+
+async fn events(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes) -> Response {
+    if !authorized(&shared.kept.lock().unwrap(), &headers) {
+        return problem(401, "TOKEN_INVALID");
+    }
+    let number = {
+        let mut uploads = shared.uploads.lock().unwrap();
+        *uploads += 1;
+        *uploads
+    };
+    let fate = (shared.fate)(number);
+    match fate {
+        Fate::Unavailable => return problem(503, "UNAVAILABLE"),
+        Fate::TokenRefused => {
+            // Replaced by a refresh whose answer the hub never saw.
+            shared.kept.lock().unwrap().tokens += 1;
+            return problem(401, "TOKEN_INVALID");
+        }
+        Fate::TooMany => return ([(header::RETRY_AFTER, "1")], problem(429, "TOO_MANY_REQUESTS")).into_response(),
+        Fate::Refused => return problem(400, "BAD_REQUEST"),
+        Fate::Stored | Fate::StoredUnanswered => {}
+    }
+    let upload: Value = serde_json::from_slice(&unpack(&headers, &body)).unwrap();
+    let batch = upload["batchUuid"].as_str().unwrap().to_owned();
+    assert_eq!(headers["idempotency-key"], batch.as_str());
+    let events = upload["events"].as_array().unwrap().clone();
+    let accepted = events.len();
+    let mut kept = shared.kept.lock().unwrap();
+    let duplicate = match kept.batches.get(&batch) {
+        Some(before) => {
+            if *before != body {
+                kept.changed.push(batch.clone());
+            }
+            true
+        }
+        None => {
+            kept.batches.insert(batch.clone(), body.to_vec());
+            kept.order.push(batch.clone());
+            kept.events.insert(batch, events);
+            false
+        }
+    };
+    drop(kept);
+    shared.changed.notify_waiters();
+    if fate == Fate::StoredUnanswered {
+        return problem(502, "BAD_GATEWAY");
+    }
+    let answer = json!({"data": {"accepted": accepted, "rejected": [], "duplicate": duplicate}});
+    (StatusCode::CREATED, Json(answer)).into_response()
+}
+
+async fn adapters(State(shared): State<Arc<Shared>>, headers: HeaderMap, Json(body): Json<Value>) -> Response {
+    keep(&shared, &headers, |kept| kept.adapters.push(body))
+}
+
+async fn telemetry(
+    State(shared): State<Arc<Shared>>,
+    Path(hub): Path<String>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    assert_eq!(hub, HUB);
+    let Value::Array(records) = serde_json::from_slice(&unpack(&headers, &body)).unwrap() else { panic!("an array") };
+    let key = headers["idempotency-key"].to_str().unwrap().to_owned();
+    keep(&shared, &headers, |kept| {
+        // Sent again when the answer did not arrive: kept once.
+        if kept.telemetry_keys.insert(key) {
+            kept.telemetry.extend(records);
+        }
+    })
+}
+
+async fn logs(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes) -> Response {
+    let Value::Array(records) = serde_json::from_slice(&unpack(&headers, &body)).unwrap() else { panic!("an array") };
+    keep(&shared, &headers, |kept| kept.logs.extend(records))
+}
+
+fn keep(shared: &Shared, headers: &HeaderMap, keep: impl FnOnce(&mut Kept)) -> Response {
+    let mut kept = shared.kept.lock().unwrap();
+    if !authorized(&kept, headers) {
+        return problem(401, "TOKEN_INVALID");
+    }
+    keep(&mut kept);
+    drop(kept);
+    shared.changed.notify_waiters();
+    Json(json!({"data": {"upserted": 1, "poweredOff": 0}})).into_response()
+}
+
+async fn desired_state(
+    State(shared): State<Arc<Shared>>,
+    Query(query): Query<HashMap<String, String>>,
+    headers: HeaderMap,
+) -> Response {
+    let wait = Duration::from_secs(query["wait"].parse().unwrap());
+    let seen = headers.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok()).unwrap_or("none").to_owned();
+    let news = async {
+        loop {
+            let changed = shared.changed.notified();
+            {
+                let kept = shared.kept.lock().unwrap();
+                if !authorized(&kept, &headers) {
+                    return problem(401, "TOKEN_INVALID");
+                }
+                if let Some(state) = &kept.desired {
+                    let etag = format!("\"{}\"", state["revision"]);
+                    if etag != seen {
+                        return ([(header::ETAG, etag)], Json(json!({"data": state}))).into_response();
+                    }
+                }
+            }
+            changed.await;
+        }
+    };
+    tokio::time::timeout(wait, news).await.unwrap_or_else(|_| StatusCode::NOT_MODIFIED.into_response())
+}
+
+fn unpack(headers: &HeaderMap, body: &[u8]) -> Vec<u8> {
+    assert_eq!(headers[header::CONTENT_ENCODING], "zstd");
+    zstd::stream::decode_all(body).unwrap()
+}
