@@ -33,6 +33,7 @@ pub struct Inner {
     pub credential_turns: hubs::Turns,
     pub ingest: Ingest,
     pub streams: Streams,
+    pub hub_changes: hubs::Changes,
     /// Cancelled when the service is to end: streams close, workers stop after what they are doing.
     pub shutdown: CancellationToken,
     /// Cancelled when no request is left that could upload.
@@ -93,6 +94,7 @@ impl App {
             credential_turns: hubs::Turns::new(),
             ingest,
             streams,
+            hub_changes: hubs::Changes::default(),
             shutdown: CancellationToken::new(),
             stop_ingest: CancellationToken::new(),
             workers: TaskTracker::new(),

@@ -53,11 +53,13 @@ pub async fn follow(
     loop {
         let hub_uuid = granted(&mut access).await;
         let etag = seen.as_ref().filter(|(hub, _)| *hub == hub_uuid).map(|(_, etag)| etag.as_str());
-        let mut request = Request::get(format!("/v1/hubs/{hub_uuid}/desired-state?wait={}", HOLD.as_secs()));
+        // What is not known yet is wanted now; only news is waited for.
+        let hold = if etag.is_some() { HOLD } else { Duration::ZERO };
+        let mut request = Request::get(format!("/v1/hubs/{hub_uuid}/desired-state?wait={}", hold.as_secs()));
         if let Some(etag) = etag {
             request = request.header(IF_NONE_MATCH, etag);
         }
-        request.timeout = Some(HOLD + request_timeout);
+        request.timeout = Some(hold + request_timeout);
         let asked_at = Instant::now();
         let rest = match service.call(&request).await {
             Ok(answer) if answer.status == 304 => {

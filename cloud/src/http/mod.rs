@@ -4,6 +4,7 @@ pub mod answer;
 pub mod body;
 pub mod check;
 pub mod client_address;
+pub mod etag;
 pub mod extract;
 pub mod health;
 pub mod metrics;

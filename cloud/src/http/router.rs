@@ -1,7 +1,7 @@
 //! Every URL of the service, on one page.
 
 use aide::axum::ApiRouter;
-use aide::axum::routing::{delete_with, get_with, post_with};
+use aide::axum::routing::{delete_with, get_with, patch_with, post_with};
 use aide::openapi::{MediaType, OpenApi, ReferenceOr, Response as ApiResponse, StatusCode as Status};
 use aide::transform::TransformOperation;
 use axum::extract::Request;
@@ -14,7 +14,8 @@ use tower_http::catch_panic::CatchPanicLayer;
 
 use super::{health, metrics, openapi, request_id};
 use crate::app::App;
-use crate::domain::{accounts, ble, claim_codes, hubs, streams, telemetry, tenants};
+use crate::domain::hubs::http::{platform as platform_hubs, protocol as hub, tenant as tenant_hubs};
+use crate::domain::{accounts, ble, claim_codes, streams, telemetry, tenants};
 use crate::error::Error;
 
 fn routes() -> ApiRouter<App> {
@@ -56,8 +57,6 @@ fn routes() -> ApiRouter<App> {
             delete_with(tenants::http::remove_member, doc("tenant-tenants", "Take a member's access away")),
         )
         // --- hubs, called by themselves
-        .api_route("/v1/hubs/claim", post_with(hubs::http::claim, doc("hub-api", "Become a hub of the code's tenant")))
-        .api_route("/v1/hubs/refresh", post_with(hubs::http::refresh, doc("hub-api", "Get a fresh access token")))
         .api_route(
             "/v1/hubs/{hubUuid}/logs",
             post_with(telemetry::http::upload_logs, doc("hub-api", "Upload log entries: any JSON")),
@@ -71,7 +70,30 @@ fn routes() -> ApiRouter<App> {
             "/v1/ble/events/windowed",
             post_with(ble::http::upload_windowed, doc("hub-api", "Upload what was heard of each device in a window")),
         )
+        .api_route("/v1/hubs/claim", post_with(hub::claim, doc("hub-api", "Become a hub of the code's tenant")))
+        .api_route("/v1/hubs/refresh", post_with(hub::refresh, doc("hub-api", "Get a fresh access token")))
+        .api_route("/v1/hubs/adapters", post_with(hub::store_adapters, doc("hub-api", "Report all Bluetooth adapters")))
+        .api_route("/v1/hubs/scan-config", get_with(hub::scan_config, doc("hub-api", "What to look for on the air")))
+        .api_route(
+            "/v1/hubs/{hubUuid}/desired-state",
+            get_with(hub::desired_state, doc("hub-api", "What is wanted of the hub, now or once it changes")),
+        )
+        .api_route("/v1/test", get_with(hub::test, doc("hub-api", "Who the service takes the hub for")))
         // --- hubs, for their tenant
+        .api_route("/tenant/hubs", get_with(tenant_hubs::list, doc("tenant-hubs", "Hubs, newest first")))
+        .api_route(
+            "/tenant/hubs/{hubUuid}",
+            get_with(tenant_hubs::get, doc("tenant-hubs", "One hub"))
+                .patch_with(tenant_hubs::update, doc("tenant-hubs", "Label or describe a hub")),
+        )
+        .api_route(
+            "/tenant/hubs/{hubUuid}/adapters",
+            get_with(tenant_hubs::list_adapters, doc("tenant-hubs", "A hub's Bluetooth adapters")),
+        )
+        .api_route(
+            "/tenant/hubs/{hubUuid}/adapters/{address}",
+            patch_with(tenant_hubs::update_adapter, doc("tenant-hubs", "Decide what an adapter is for")),
+        )
         .api_route(
             "/tenant/hubs/claim-codes",
             get_with(claim_codes::http::list, doc("tenant-hubs", "Claim codes, newest first"))
@@ -116,6 +138,15 @@ fn routes() -> ApiRouter<App> {
         .api_route(
             "/tenant/stream/hubs/{hubUuid}/logs",
             get_with(streams::http::hub_logs, doc("tenant-streams", "Log entries of a hub, live")),
+        )
+        // --- hubs, for the platform
+        .api_route(
+            "/platform/hubs/{hub_uuid}/block",
+            post_with(platform_hubs::block, doc("platform", "Shut a hub out and revoke its tokens")),
+        )
+        .api_route(
+            "/platform/hubs/{hub_uuid}/unblock",
+            post_with(platform_hubs::unblock, doc("platform", "Let a blocked hub claim itself again")),
         )
 }
 

@@ -1,21 +1,36 @@
 //! Hubs: their identity, their credentials, what they report about themselves and what is wanted of them. A hub's tokens are never stored:
 //! its row holds the id of the one access token in force and the hash of the refresh token.
 
+mod adapter_store;
+mod adapters;
+mod block;
+mod changes;
 mod claim;
+pub mod desired;
 pub mod http;
 mod refresh;
 mod store;
 mod turns;
 
+pub use adapters::normalized_address;
+pub use block::{block, unblock};
+pub use changes::Changes;
 pub use claim::claim;
 use hub_protocol::HubUuid;
 pub use refresh::refresh;
+use serde_json::json;
+use store::HubRow;
 pub use turns::Turns;
 use uuid::Uuid;
 
+use crate::app::App;
 use crate::authz::Scope;
 use crate::db::Conn;
+use crate::domain::audit::Audit;
 use crate::error::{Error, Result};
+
+/// Longest label of a hub.
+const MAX_IDENTIFIER_CHARS: usize = 200;
 
 /// The id of the one access token of the hub that is in force; nothing when there is none.
 pub async fn token_in_force(conn: &mut Conn, hub_uuid: HubUuid) -> Result<Option<Uuid>> {
@@ -30,8 +45,28 @@ pub async fn require(conn: &mut Conn, scope: &Scope, hub_uuid: HubUuid) -> Resul
     }
 }
 
-/// Longest label of a hub.
-const MAX_IDENTIFIER_CHARS: usize = 200;
+async fn get(conn: &mut Conn, scope: &Scope, hub_uuid: HubUuid) -> Result<HubRow> {
+    store::get(conn, scope, hub_uuid).await?.ok_or_else(|| Error::not_found("hub"))
+}
+
+/// Changes the hub's label and description; empty text takes them away.
+async fn update(
+    app: &App,
+    scope: &Scope,
+    hub_uuid: HubUuid,
+    hub_identifier: Option<&str>,
+    description: Option<&str>,
+) -> Result<()> {
+    let now = app.clock.now();
+    let mut tx = app.db.begin().await?;
+    if !store::update(&mut tx, scope, hub_uuid, hub_identifier, description).await? {
+        return Err(Error::not_found("hub"));
+    }
+    let detail = json!({"hubIdentifier": hub_identifier, "description": description});
+    tx.commit(Audit::new(scope, "hub.update", hub_uuid, now).with(detail)).await?;
+    desired::changed(app, hub_uuid);
+    Ok(())
+}
 
 fn blocked(status: axum::http::StatusCode) -> Error {
     Error::new(status, "HUB_BLOCKED", "this hub is blocked; contact support")

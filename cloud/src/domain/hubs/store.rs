@@ -1,12 +1,15 @@
-//! SQL of hubs and their adapters.
+//! SQL of hubs.
 
+use hub_protocol::claim::OperatingSystem;
 use hub_protocol::{HubUuid, TenantUuid, Timestamp, UserUuid};
 use serde_json::Value;
+use sqlx::types::Json;
 use uuid::Uuid;
 
 use crate::authz::Scope;
 use crate::db::{Conn, Tx, sql};
 use crate::error::Result;
+use crate::http::page::{MAX_OFFSET, Page};
 
 pub async fn token_in_force(conn: &mut Conn, hub_uuid: HubUuid) -> Result<Option<Uuid>> {
     let row: Option<(Option<Uuid>,)> =
@@ -136,4 +139,118 @@ pub async fn exists(conn: &mut Conn, scope: &Scope, hub_uuid: HubUuid) -> Result
         .optional(conn)
         .await?;
     Ok(row.is_some())
+}
+
+/// The hub was in touch.
+pub async fn touch(tx: &mut Tx, hub_uuid: HubUuid, now: Timestamp) -> Result<()> {
+    sql("UPDATE hubs SET last_seen_at = $2 WHERE hub_uuid = $1").bind(hub_uuid).bind(now).execute(tx).await?;
+    Ok(())
+}
+
+pub async fn bump_desired_revision(tx: &mut Tx, hub_uuid: HubUuid) -> Result<()> {
+    sql("UPDATE hubs SET desired_revision = desired_revision + 1 WHERE hub_uuid = $1")
+        .bind(hub_uuid)
+        .execute(tx)
+        .await?;
+    Ok(())
+}
+
+/// The token in force and the revision of the desired state.
+pub async fn token_and_revision(conn: &mut Conn, hub_uuid: HubUuid) -> Result<Option<(Option<Uuid>, i64)>> {
+    sql("SELECT access_token_id, desired_revision FROM hubs WHERE hub_uuid = $1").bind(hub_uuid).optional(conn).await
+}
+
+/// The revision of the desired state, and the hub's label.
+pub async fn settings(conn: &mut Conn, hub_uuid: HubUuid) -> Result<(i64, Option<String>)> {
+    sql("SELECT desired_revision, hub_identifier FROM hubs WHERE hub_uuid = $1").bind(hub_uuid).one(conn).await
+}
+
+/// A hub as its tenant sees it.
+#[derive(sqlx::FromRow)]
+pub struct HubRow {
+    pub hub_uuid: HubUuid,
+    pub hub_identifier: Option<String>,
+    pub device_instance_id: String,
+    pub description: Option<String>,
+    pub agent_version: Option<String>,
+    pub hostname: Option<String>,
+    pub os: Option<Json<OperatingSystem>>,
+    pub owner_user_uuid: Option<UserUuid>,
+    pub claimed_at: Timestamp,
+    pub created_at: Timestamp,
+    pub blocked_at: Option<Timestamp>,
+    pub last_seen_at: Option<Timestamp>,
+    pub last_telemetry_at: Option<Timestamp>,
+}
+
+const COLUMNS: &str = "hub_uuid, hub_identifier, device_instance_id, description, agent_version, hostname, os, owner_user_uuid, \
+    claimed_at, created_at, blocked_at, last_seen_at, last_telemetry_at";
+
+/// Newest first, and how many there are.
+pub async fn list(conn: &mut Conn, scope: &Scope, page: &Page) -> Result<(Vec<HubRow>, i64)> {
+    let hubs = sql(&format!(
+        "SELECT {COLUMNS} FROM hubs WHERE tenant_uuid = $1 ORDER BY created_at DESC, hub_uuid DESC LIMIT $2 OFFSET $3"
+    ))
+    .bind(scope.tenant_uuid())
+    .bind(page.size)
+    .bind(page.offset)
+    .all(conn)
+    .await?;
+    let (total,): (i64,) = sql("SELECT COUNT(*) FROM (SELECT 1 FROM hubs WHERE tenant_uuid = $1 LIMIT $2) AS counted")
+        .bind(scope.tenant_uuid())
+        .bind(MAX_OFFSET)
+        .one(conn)
+        .await?;
+    Ok((hubs, total))
+}
+
+pub async fn get(conn: &mut Conn, scope: &Scope, hub_uuid: HubUuid) -> Result<Option<HubRow>> {
+    sql(&format!("SELECT {COLUMNS} FROM hubs WHERE hub_uuid = $1 AND tenant_uuid = $2"))
+        .bind(hub_uuid)
+        .bind(scope.tenant_uuid())
+        .optional(conn)
+        .await
+}
+
+/// Sets what is given; text that is empty takes the label or description away.
+pub async fn update(
+    tx: &mut Tx,
+    scope: &Scope,
+    hub_uuid: HubUuid,
+    hub_identifier: Option<&str>,
+    description: Option<&str>,
+) -> Result<bool> {
+    let updated = sql("UPDATE hubs SET hub_identifier = NULLIF(COALESCE($3, hub_identifier), ''), \
+         description = NULLIF(COALESCE($4, description), ''), desired_revision = desired_revision + 1 \
+         WHERE hub_uuid = $1 AND tenant_uuid = $2")
+    .bind(hub_uuid)
+    .bind(scope.tenant_uuid())
+    .bind(hub_identifier)
+    .bind(description)
+    .execute(tx)
+    .await?;
+    Ok(updated > 0)
+}
+
+/// When the hub was blocked, if it is, and whose it is. Of any tenant: blocking is the platform's.
+pub async fn block_state(tx: &mut Tx, hub_uuid: HubUuid) -> Result<Option<(TenantUuid, Option<Timestamp>)>> {
+    let lock = tx.dialect().for_update();
+    sql("SELECT tenant_uuid, blocked_at FROM hubs WHERE hub_uuid = $1").push(lock).bind(hub_uuid).optional(tx).await
+}
+
+/// Blocks the hub, and makes it forget every token.
+pub async fn block(tx: &mut Tx, hub_uuid: HubUuid, now: Timestamp) -> Result<()> {
+    sql("UPDATE hubs SET blocked_at = $2, access_token_id = NULL, shown_access_token_id = NULL, \
+         refresh_token_hash = NULL, refresh_expires_at = NULL WHERE hub_uuid = $1")
+    .bind(hub_uuid)
+    .bind(now)
+    .execute(tx)
+    .await?;
+    Ok(())
+}
+
+/// The tokens stay dead.
+pub async fn unblock(tx: &mut Tx, hub_uuid: HubUuid) -> Result<()> {
+    sql("UPDATE hubs SET blocked_at = NULL WHERE hub_uuid = $1").bind(hub_uuid).execute(tx).await?;
+    Ok(())
 }

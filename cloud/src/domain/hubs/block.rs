@@ -1,0 +1,38 @@
+//! Shutting a hub out, and letting it claim itself again. Both are the platform's, and doing either again changes nothing.
+
+use hub_protocol::{HubUuid, Timestamp};
+
+use super::{desired, store};
+use crate::app::App;
+use crate::authn::user::User;
+use crate::domain::audit::Audit;
+use crate::error::{Error, Result};
+
+/// Revokes every token of the hub; it can neither claim nor refresh until it is unblocked. Answers since when.
+pub async fn block(app: &App, admin: &User, hub_uuid: HubUuid) -> Result<Timestamp> {
+    let now = app.clock.now();
+    let mut tx = app.db.begin().await?;
+    let (tenant_uuid, blocked_at) =
+        store::block_state(&mut tx, hub_uuid).await?.ok_or_else(|| Error::not_found("hub"))?;
+    if let Some(blocked_at) = blocked_at {
+        return Ok(blocked_at);
+    }
+    store::block(&mut tx, hub_uuid, now).await?;
+    tx.commit(Audit::by_user(admin, "hub.block", hub_uuid, now).in_tenant(tenant_uuid)).await?;
+    // A request of the hub that waits is ended.
+    desired::changed(app, hub_uuid);
+    Ok(now)
+}
+
+/// The hub may claim itself again with a fresh code, and is then the same hub; the tokens from before stay dead.
+pub async fn unblock(app: &App, admin: &User, hub_uuid: HubUuid) -> Result<()> {
+    let now = app.clock.now();
+    let mut tx = app.db.begin().await?;
+    let (tenant_uuid, blocked_at) =
+        store::block_state(&mut tx, hub_uuid).await?.ok_or_else(|| Error::not_found("hub"))?;
+    if blocked_at.is_none() {
+        return Ok(());
+    }
+    store::unblock(&mut tx, hub_uuid).await?;
+    tx.commit(Audit::by_user(admin, "hub.unblock", hub_uuid, now).in_tenant(tenant_uuid)).await
+}
