@@ -4,6 +4,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use secrecy::ExposeSecret;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -34,6 +35,8 @@ pub struct Inner {
     pub ingest: Ingest,
     pub streams: Streams,
     pub hub_changes: hubs::Changes,
+    /// Background work was added: see [`crate::tasks::wake`].
+    pub task_wake: Notify,
     /// Cancelled when the service is to end: streams close, workers stop after what they are doing.
     pub shutdown: CancellationToken,
     /// Cancelled when no request is left that could upload.
@@ -95,6 +98,7 @@ impl App {
             ingest,
             streams,
             hub_changes: hubs::Changes::default(),
+            task_wake: Notify::new(),
             shutdown: CancellationToken::new(),
             stop_ingest: CancellationToken::new(),
             workers: TaskTracker::new(),

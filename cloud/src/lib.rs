@@ -22,3 +22,4 @@ pub mod error;
 pub mod http;
 pub mod ingest;
 pub mod sealing;
+pub mod tasks;

@@ -10,6 +10,7 @@ use hub_cloud::clock::Clock;
 use hub_cloud::config::{Config, Settings};
 use hub_cloud::http::router;
 use hub_cloud::http::serve::Server;
+use hub_cloud::tasks;
 use tracing_subscriber::EnvFilter;
 
 /// Exit codes, as `sysexits.h` has them where it has one.
@@ -111,6 +112,7 @@ async fn serve(config: Config) -> Result<(), StartError> {
         stop_signal().await;
         shutdown.cancel();
     });
+    app.workers.spawn(tasks::work(app.clone()));
     eprintln!("listening on {url}");
     let served = server.run(&app, router::router(app.clone())).await;
     app.stop().await;

@@ -19,7 +19,7 @@ use uuid::Uuid;
 
 use crate::app::App;
 use crate::authn::user::{self, User};
-use crate::db::Tx;
+use crate::db::{Db, Tx};
 use crate::domain::audit::Audit;
 use crate::error::{self, Error, Result};
 use store::Account;
@@ -177,6 +177,22 @@ pub async fn logout(app: &App, refresh_token: &str) -> Result<()> {
         tx.commit(Audit::by_user(&login.user(), "user.logout", login.login_uuid, now)).await?;
     }
     Ok(())
+}
+
+/// Deletes logins that have expired, `limit` rows at most. Fewer mean that there are no more.
+pub async fn forget_logins(db: &Db, now: Timestamp, limit: i64) -> Result<u64> {
+    let mut tx = db.begin().await?;
+    let deleted = store::delete_expired_logins(&mut tx, now, limit).await?;
+    tx.commit_unaudited("they had ended by themselves").await?;
+    Ok(deleted)
+}
+
+/// Deletes failures that no longer slow anybody down, `limit` rows at most.
+pub async fn forget_failures(db: &Db, now: Timestamp, limit: i64) -> Result<u64> {
+    let mut tx = db.begin().await?;
+    let deleted = store::delete_failures(&mut tx, now.plus_secs(-throttle::FORGET_AFTER_SECS), limit).await?;
+    tx.commit_unaudited("they no longer count").await?;
+    Ok(deleted)
 }
 
 /// What [`create_admin`] found and did.

@@ -190,3 +190,31 @@ pub async fn take_failure_back(conn: &mut Conn, subject: &str) -> Result<()> {
         .await?;
     Ok(())
 }
+
+/// Deletes up to `limit` refresh tokens of logins that have expired, and as many expired logins that have none left. Until then a revoked
+/// login stays: its tokens have to be recognised. Answers the larger of the two counts.
+pub async fn delete_expired_logins(conn: &mut Conn, now: Timestamp, limit: i64) -> Result<u64> {
+    let tokens = sql("DELETE FROM refresh_tokens WHERE token_hash IN (SELECT r.token_hash FROM refresh_tokens r \
+         JOIN logins l ON l.login_uuid = r.login_uuid WHERE l.expires_at <= $1 LIMIT $2)")
+    .bind(now)
+    .bind(limit)
+    .execute(conn)
+    .await?;
+    let logins =
+        sql("DELETE FROM logins WHERE login_uuid IN (SELECT l.login_uuid FROM logins l WHERE l.expires_at <= $1 \
+         AND NOT EXISTS (SELECT 1 FROM refresh_tokens r WHERE r.login_uuid = l.login_uuid) LIMIT $2)")
+        .bind(now)
+        .bind(limit)
+        .execute(conn)
+        .await?;
+    Ok(tokens.max(logins))
+}
+
+pub async fn delete_failures(conn: &mut Conn, before: Timestamp, limit: i64) -> Result<u64> {
+    sql("DELETE FROM login_failures WHERE subject IN \
+         (SELECT subject FROM login_failures WHERE last_failed_at < $1 LIMIT $2)")
+    .bind(before)
+    .bind(limit)
+    .execute(conn)
+    .await
+}

@@ -1,0 +1,124 @@
+//! SQL of the table of work.
+
+use hub_protocol::Timestamp;
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::{NewTask, Task};
+use crate::db::{Conn, Db, sql};
+use crate::error::Result;
+
+pub async fn insert(conn: &mut Conn, task: NewTask, now: Timestamp) -> Result<()> {
+    // Losing its lease, work under way is not crossed off when it ends.
+    sql("INSERT INTO tasks (task_uuid, kind, payload, attempts, next_attempt_at, dedup_key, created_at) \
+         VALUES ($1, $2, $3, 0, $4, $5, $6) \
+         ON CONFLICT (dedup_key) DO UPDATE SET payload = excluded.payload, leased_until = NULL, next_attempt_at = \
+         CASE WHEN tasks.next_attempt_at < excluded.next_attempt_at THEN tasks.next_attempt_at ELSE excluded.next_attempt_at END")
+    .bind(Uuid::now_v7())
+    .bind(task.kind)
+    .bind(task.payload)
+    .bind(task.due_at)
+    .bind(task.dedup_key)
+    .bind(now)
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// A lease on one row. The row is still ours while both are as we left them.
+#[derive(Clone, Copy, Debug)]
+pub struct Lease {
+    task_uuid: Uuid,
+    attempts: i64,
+    leased_until: Timestamp,
+}
+
+/// A row taken on.
+#[derive(Clone, Debug)]
+pub struct Leased {
+    pub lease: Lease,
+    pub task: Task,
+    /// What went wrong the last time.
+    pub last_error: Option<String>,
+}
+
+#[derive(sqlx::FromRow)]
+struct Row {
+    task_uuid: Uuid,
+    kind: String,
+    payload: sqlx::types::Json<Value>,
+    attempts: i64,
+    last_error: Option<String>,
+}
+
+const DUE: &str = "FROM tasks WHERE next_attempt_at <= $1 AND (leased_until IS NULL OR leased_until <= $1)";
+
+/// Takes on up to `limit` rows that are due, the longest due first.
+pub async fn claim(db: &Db, limit: i64, now: Timestamp, leased_until: Timestamp) -> Result<Vec<Leased>> {
+    if !is_any_due(db, now).await? {
+        return Ok(Vec::new());
+    }
+    let mut tx = db.begin().await?;
+    let rows: Vec<Row> = sql("SELECT task_uuid, kind, payload, attempts, last_error ")
+        .push(DUE)
+        .push(" ORDER BY next_attempt_at, task_uuid LIMIT $2")
+        .push(tx.dialect().skip_locked())
+        .bind(now)
+        .bind(limit)
+        .all(&mut tx)
+        .await?;
+    if rows.is_empty() {
+        return Ok(Vec::new());
+    }
+    sql("UPDATE tasks SET attempts = attempts + 1, leased_until = $1 WHERE task_uuid IN ")
+        .bind(leased_until)
+        .push_list(rows.iter().map(|row| row.task_uuid))
+        .execute(&mut tx)
+        .await?;
+    tx.commit_unaudited("background work, taken on").await?;
+    let leased = rows.into_iter().map(|row| {
+        let attempts = row.attempts + 1;
+        Leased {
+            lease: Lease { task_uuid: row.task_uuid, attempts, leased_until },
+            task: Task { task_uuid: row.task_uuid, kind: row.kind, payload: row.payload.0, attempts },
+            last_error: row.last_error,
+        }
+    });
+    Ok(leased.collect())
+}
+
+/// Looking costs no write, and most looks find nothing.
+async fn is_any_due(db: &Db, now: Timestamp) -> Result<bool> {
+    let mut conn = db.read().await?;
+    let found: Option<(Uuid,)> =
+        sql("SELECT task_uuid ").push(DUE).push(" LIMIT 1").bind(now).optional(&mut conn).await?;
+    Ok(found.is_some())
+}
+
+const OURS: &str = " WHERE task_uuid = $1 AND attempts = $2 AND leased_until = $3";
+
+/// Crosses the work off, unless the lease was lost.
+pub async fn finish(db: &Db, lease: Lease) -> Result<()> {
+    let mut tx = db.begin().await?;
+    let Lease { task_uuid, attempts, leased_until } = lease;
+    sql("DELETE FROM tasks").push(OURS).bind(task_uuid).bind(attempts).bind(leased_until).execute(&mut tx).await?;
+    tx.commit_unaudited("background work, done").await
+}
+
+/// Puts the work back, unless the lease was lost: until `at`, with a clean slate or with what went wrong.
+pub async fn put_back(db: &Db, lease: Lease, at: Timestamp, error: Option<&str>) -> Result<()> {
+    let mut tx = db.begin().await?;
+    let Lease { task_uuid, attempts, leased_until } = lease;
+    sql("UPDATE tasks SET leased_until = NULL, next_attempt_at = $4, last_error = $5, \
+         attempts = CASE WHEN $6 THEN 0 ELSE attempts END")
+    .push(OURS)
+    .bind(task_uuid)
+    .bind(attempts)
+    .bind(leased_until)
+    .bind(at)
+    .bind(error.map(str::to_owned))
+    .bind(error.is_none())
+    .execute(&mut tx)
+    .await?;
+    tx.commit_unaudited("background work, put back").await
+}

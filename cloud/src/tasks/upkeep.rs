@@ -1,0 +1,62 @@
+//! Standing work that keeps tables small and partitions ready. Each kind is one row that puts itself back. Deletes in small pieces, so that
+//! nobody waits behind it.
+
+use hub_protocol::Timestamp;
+use serde_json::json;
+
+use super::{Done, NewTask};
+use crate::app::App;
+use crate::db::{Db, migrate, sql};
+use crate::domain::accounts;
+use crate::error::{Error, Result};
+
+const UPLOAD_KEYS: &str = "upkeep.upload_keys";
+const LOGINS: &str = "upkeep.logins";
+const LOGIN_FAILURES: &str = "upkeep.login_failures";
+const PARTITIONS: &str = "upkeep.partitions";
+
+pub const KINDS: &[&str] = &[UPLOAD_KEYS, LOGINS, LOGIN_FAILURES, PARTITIONS];
+
+const EVERY_SECS: i64 = 3600;
+/// Rows deleted in one go.
+pub const CHUNK: i64 = 1000;
+/// A retried upload is recognised for this long.
+const UPLOAD_KEYS_SECS: i64 = 7 * 24 * 3600;
+
+/// One row a kind, whichever replica adds it.
+pub fn schedule() -> Vec<NewTask> {
+    let task = |kind| NewTask {
+        kind,
+        payload: json!({}),
+        due_at: Timestamp::from_micros(0),
+        dedup_key: Some(kind.to_owned()),
+    };
+    KINDS.iter().copied().map(task).collect()
+}
+
+pub async fn perform(app: &App, kind: &str) -> Result<Done> {
+    let (db, now) = (&app.db, app.clock.now());
+    let has_more = match kind {
+        UPLOAD_KEYS => forget_upload_keys(db, now.plus_secs(-UPLOAD_KEYS_SECS)).await? >= CHUNK.unsigned_abs(),
+        LOGINS => accounts::forget_logins(db, now, CHUNK).await? >= CHUNK.unsigned_abs(),
+        LOGIN_FAILURES => accounts::forget_failures(db, now, CHUNK).await? >= CHUNK.unsigned_abs(),
+        PARTITIONS => {
+            migrate::ensure_partitions(db, now).await?;
+            false
+        }
+        _ => return Err(Error::internal("no such kind of upkeep")),
+    };
+    Ok(Done::Again(if has_more { now } else { now.plus_secs(EVERY_SECS) }))
+}
+
+async fn forget_upload_keys(db: &Db, before: Timestamp) -> Result<u64> {
+    let mut tx = db.begin().await?;
+    let deleted = sql("DELETE FROM upload_keys WHERE (hub_uuid, kind, idempotency_key) IN \
+         (SELECT hub_uuid, kind, idempotency_key FROM upload_keys WHERE created_at < $1 LIMIT $2)")
+    .bind(before)
+    .bind(CHUNK)
+    .execute(&mut tx)
+    .await?;
+    tx.commit_unaudited("nothing a person did").await?;
+    Ok(deleted)
+}
