@@ -2,3 +2,4 @@
 
 mod api;
 mod contract;
+mod tasks;
