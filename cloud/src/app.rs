@@ -86,6 +86,7 @@ impl App {
         let bus = Bus::open(config.bus.as_ref()).await?;
         let (ingest, writer) = ingest::queue();
         let (streams, commits) = Streams::new(bus.is_shared());
+        let metrics = Metrics::new();
         let inner = Inner {
             config,
             db,
@@ -93,11 +94,11 @@ impl App {
             sealer,
             keys,
             passwords: Passwords::new(),
-            metrics: Metrics::new(),
+            hub_changes: hubs::Changes::new(metrics.hub_waits.clone()),
+            metrics,
             credential_turns: hubs::Turns::new(),
             ingest,
             streams,
-            hub_changes: hubs::Changes::default(),
             task_wake: Notify::new(),
             shutdown: CancellationToken::new(),
             stop_ingest: CancellationToken::new(),

@@ -2,5 +2,8 @@
 
 mod auth;
 mod claims;
+mod desired_state;
+mod hubs;
+mod refresh;
 mod service;
 mod tenants;

@@ -36,6 +36,8 @@ pub struct Metrics {
     pub ingest_uploads: Counter,
     pub ingest_records: Counter,
     pub ingest_commit_duration: Histogram,
+    /// Requests for a desired state that wait for it to change.
+    pub hub_waits: Gauge,
     pub stream_subscribers: Gauge,
     /// Streams cut off because their reader was too slow.
     pub stream_slow_readers: Counter,
@@ -53,6 +55,7 @@ impl Metrics {
             ingest_uploads: Counter::default(),
             ingest_records: Counter::default(),
             ingest_commit_duration: seconds_histogram(),
+            hub_waits: Gauge::default(),
             stream_subscribers: Gauge::default(),
             stream_slow_readers: Counter::default(),
         };
@@ -73,6 +76,7 @@ impl Metrics {
             Unit::Seconds,
             metrics.ingest_commit_duration.clone(),
         );
+        registry.register("hub_waits", "Hubs waiting for their desired state to change", metrics.hub_waits.clone());
         registry.register("stream_subscribers", "Open event streams", metrics.stream_subscribers.clone());
         registry.register(
             "stream_slow_readers",

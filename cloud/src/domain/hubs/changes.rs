@@ -5,22 +5,20 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hub_protocol::HubUuid;
+use prometheus_client::metrics::gauge::Gauge;
 use tokio::sync::watch;
 
 use crate::error::{Error, Result};
 
 /// Requests that wait at a time, in all.
-const MAX_WAITING: usize = 20_000;
+const MAX_WAITING: i64 = 20_000;
 /// A hub that lost its connection and came back may still be waiting here; one that has more is at fault.
 const MAX_WAITING_PER_HUB: usize = 8;
 
-#[derive(Debug, Default)]
-pub struct Changes(Mutex<Waiting>);
-
-#[derive(Debug, Default)]
-struct Waiting {
-    hubs: HashMap<HubUuid, watch::Sender<()>>,
-    requests: usize,
+#[derive(Debug)]
+pub struct Changes {
+    hubs: Mutex<HashMap<HubUuid, watch::Sender<()>>>,
+    waiting: Gauge,
 }
 
 /// One waiting request. It hears of every change from when it was made.
@@ -32,30 +30,35 @@ pub struct Watch<'a> {
 }
 
 impl Changes {
+    /// `waiting` shows how many requests wait.
+    pub fn new(waiting: Gauge) -> Self {
+        Self { hubs: Mutex::default(), waiting }
+    }
+
     /// Call this once a change is committed.
     pub fn notify(&self, hub_uuid: HubUuid) {
-        if let Some(sender) = self.lock().hubs.get(&hub_uuid) {
+        if let Some(sender) = self.lock().get(&hub_uuid) {
             sender.send_replace(());
         }
     }
 
     pub fn watch(&self, hub_uuid: HubUuid) -> Result<Watch<'_>> {
-        let mut waiting = self.lock();
-        if waiting.requests >= MAX_WAITING {
+        let mut hubs = self.lock();
+        if self.waiting.get() >= MAX_WAITING {
             return Err(Error::unavailable("BUSY", "too many hubs are waiting here; ask again without `wait`"));
         }
-        let sender = waiting.hubs.entry(hub_uuid).or_insert_with(|| watch::channel(()).0);
+        let sender = hubs.entry(hub_uuid).or_insert_with(|| watch::channel(()).0);
         if sender.receiver_count() >= MAX_WAITING_PER_HUB {
             let message = "this hub has too many requests waiting; wait with one at a time";
             return Err(Error::too_many_requests(message, 5));
         }
         let receiver = sender.subscribe();
-        waiting.requests += 1;
+        self.waiting.inc();
         Ok(Watch { changes: self, hub_uuid, receiver })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, HashMap<HubUuid, watch::Sender<()>>> {
+        self.hubs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -69,11 +72,11 @@ impl Watch<'_> {
 
 impl Drop for Watch<'_> {
     fn drop(&mut self) {
-        let mut waiting = self.changes.lock();
-        waiting.requests -= 1;
+        let mut hubs = self.changes.lock();
+        self.changes.waiting.dec();
         // The receiver of this watch is still counted.
-        if waiting.hubs.get(&self.hub_uuid).is_some_and(|sender| sender.receiver_count() <= 1) {
-            waiting.hubs.remove(&self.hub_uuid);
+        if hubs.get(&self.hub_uuid).is_some_and(|sender| sender.receiver_count() <= 1) {
+            hubs.remove(&self.hub_uuid);
         }
     }
 }
@@ -84,7 +87,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_watch_hears_of_its_own_hub_and_leaves_nothing_behind() {
-        let changes = Changes::default();
+        let changes = Changes::new(Gauge::default());
         let (one, other) = (HubUuid::new(), HubUuid::new());
         let mut watch = changes.watch(one).expect("a watch");
         let mut silent = changes.watch(other).expect("a watch");
@@ -92,13 +95,12 @@ mod tests {
         watch.changed().await;
         assert!(futures_util::poll!(std::pin::pin!(silent.changed())).is_pending());
         drop((watch, silent));
-        let waiting = changes.lock();
-        assert!(waiting.hubs.is_empty() && waiting.requests == 0);
+        assert!(changes.lock().is_empty() && changes.waiting.get() == 0);
     }
 
     #[test]
     fn one_hub_cannot_take_all_places() {
-        let changes = Changes::default();
+        let changes = Changes::new(Gauge::default());
         let hub = HubUuid::new();
         let watches: Vec<_> = (0..MAX_WAITING_PER_HUB).map(|_| changes.watch(hub).expect("a watch")).collect();
         assert_eq!(changes.watch(hub).expect_err("a refusal").status(), 429);
