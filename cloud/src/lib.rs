@@ -9,7 +9,9 @@
 //! | `ingest` | the writer behind every upload of a hub |
 //! | `db` | one text of SQL for SQLite and PostgreSQL |
 //! | `tasks` | background work |
+//! | `admin` | what the command line does that no endpoint may |
 
+pub mod admin;
 pub mod app;
 pub mod authn;
 pub mod authz;

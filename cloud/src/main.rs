@@ -5,9 +5,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use hub_cloud::admin;
 use hub_cloud::app::{App, StartError};
 use hub_cloud::clock::Clock;
 use hub_cloud::config::{Config, Settings};
+use hub_cloud::error::Error;
 use hub_cloud::http::router;
 use hub_cloud::http::serve::Server;
 use hub_cloud::tasks;
@@ -15,6 +17,7 @@ use tracing_subscriber::EnvFilter;
 
 /// Exit codes, as `sysexits.h` has them where it has one.
 const FAILED: u8 = 1;
+const WRONG_USAGE: u8 = 2;
 const CONFIG_REFUSED: u8 = 3;
 
 /// The service behind a fleet of BLE hubs.
@@ -41,8 +44,45 @@ enum Command {
     Serve,
     /// Bring the database's schema up to date, and exit
     Migrate,
+    /// Make a platform administrator
+    #[command(subcommand)]
+    Admin(AdminCommand),
     /// Print the API's description (OpenAPI 3.1)
     Openapi,
+}
+
+#[derive(Subcommand)]
+enum AdminCommand {
+    /// Make an account that may use /platform, or give that right to one there is, whose password this has to be
+    #[command(after_help = "Example: hub-cloud admin create --email ada@example.com --password-stdin < password.txt")]
+    Create {
+        /// E-mail to log in with
+        #[arg(long)]
+        email: String,
+        /// Read the password, 8 to 200 characters, from the first line of standard input
+        #[arg(long, required = true)]
+        password_stdin: bool,
+    },
+}
+
+/// Why a command failed, and with which exit code.
+struct Failure {
+    exit_code: u8,
+    message: String,
+}
+
+impl From<StartError> for Failure {
+    fn from(error: StartError) -> Self {
+        Self { exit_code: FAILED, message: error.to_string() }
+    }
+}
+
+/// What is wrong with the input is wrong usage.
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let exit_code = if error.status() == 400 { WRONG_USAGE } else { FAILED };
+        Self { exit_code, message: error.to_string() }
+    }
 }
 
 fn main() -> ExitCode {
@@ -69,9 +109,9 @@ fn main() -> ExitCode {
     };
     match runtime.block_on(run(cli.command, config)) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("hub-cloud: {error}");
-            ExitCode::from(FAILED)
+        Err(Failure { exit_code, message }) => {
+            eprintln!("hub-cloud: {message}");
+            ExitCode::from(exit_code)
         }
     }
 }
@@ -87,9 +127,17 @@ fn start_logging(filter: &str) -> Result<(), tracing_subscriber::filter::ParseEr
     Ok(())
 }
 
-async fn run(command: Command, config: Config) -> Result<(), StartError> {
+async fn run(command: Command, config: Config) -> Result<(), Failure> {
     match command {
-        Command::Serve => serve(config).await,
+        Command::Serve => Ok(serve(config).await?),
+        Command::Admin(AdminCommand::Create { email, password_stdin: _ }) => {
+            let password = admin::read_password(std::io::stdin().lock())?;
+            let app = App::start(config, Clock::System).await?;
+            let created = admin::create(&app, &email, password).await;
+            app.stop().await;
+            println!("{}", created?);
+            Ok(())
+        }
         Command::Migrate => {
             App::start(config, Clock::System).await?.stop().await;
             eprintln!("the database's schema is up to date");

@@ -199,30 +199,35 @@ pub async fn forget_failures(db: &Db, now: Timestamp, limit: i64) -> Result<u64>
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AdminCreated {
     New,
-    /// There was such an account; it keeps its password.
+    /// There was such an account, with this password.
     Promoted,
     Already,
 }
 
-/// Makes a platform administrator, from the command line alone: whoever holds the database and its key may do so.
+/// Makes a platform administrator, from the command line alone: whoever holds the database and its keys may do so. An account that is there
+/// has to have the same password: it may have been registered, in expectation of this moment, by somebody else.
 pub async fn create_admin(app: &App, email: &str, password: String) -> Result<AdminCreated> {
     let (email, _) = checked(email, &password, None)?;
     let now = app.clock.now();
     let audit = |action, user_uuid: UserUuid| Audit::by_system("COMMAND_LINE", action, user_uuid, now);
-    let mut tx = app.db.begin().await?;
-    match store::account(&mut tx, &email).await? {
-        Some(account) if account.is_platform_admin => Ok(AdminCreated::Already),
-        Some(account) => {
-            store::make_admin(&mut tx, account.user_uuid).await?;
-            tx.commit(audit("user.promote", account.user_uuid)).await?;
-            Ok(AdminCreated::Promoted)
-        }
-        None => {
-            let password_hash = app.passwords.turn().await?.hash(password).await?;
-            let account = new_account(password_hash, true);
-            insert(&mut tx, &account, &email, None, now).await?;
-            tx.commit(audit("user.create_admin", account.user_uuid)).await?;
-            Ok(AdminCreated::New)
-        }
+    let existing = store::account(&mut app.db.read().await?, &email).await?;
+    let turn = app.passwords.turn().await?;
+    let Some(account) = existing else {
+        let account = new_account(turn.hash(password).await?, true);
+        let mut tx = app.db.begin().await?;
+        insert(&mut tx, &account, &email, None, now).await?;
+        tx.commit(audit("user.create_admin", account.user_uuid)).await?;
+        return Ok(AdminCreated::New);
+    };
+    if account.is_platform_admin {
+        return Ok(AdminCreated::Already);
     }
+    if !turn.verify(password, Some(account.password_hash)).await? {
+        let message = "there is an account with this e-mail and another password; give its password, or another e-mail";
+        return Err(Error::conflict("OTHER_PASSWORD", message));
+    }
+    let mut tx = app.db.begin().await?;
+    store::make_admin(&mut tx, account.user_uuid).await?;
+    tx.commit(audit("user.promote", account.user_uuid)).await?;
+    Ok(AdminCreated::Promoted)
 }
