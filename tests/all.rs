@@ -1,5 +1,6 @@
 //! All tests of the whole product. The folders mirror the service's URLs.
 
+mod admin;
 mod api;
 mod contract;
 mod tasks;

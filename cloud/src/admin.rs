@@ -24,9 +24,7 @@ pub async fn create(app: &App, email: &str, password: String) -> Result<String> 
     Ok(match accounts::create_admin(app, email, password).await? {
         AdminCreated::New => format!("{email} is a new platform administrator and can log in now"),
         AdminCreated::Promoted => {
-            format!(
-                "{email} had an account, which is a platform administrator's from its next login or refresh on"
-            )
+            format!("{email} had an account, which is a platform administrator's from its next login or refresh on")
         }
         AdminCreated::Already => format!("{email} was a platform administrator already; nothing was changed"),
     })
