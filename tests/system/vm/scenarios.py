@@ -247,6 +247,28 @@ def adapter_replugged(stage):
     expect(stage.show("MainPID")["MainPID"] == pid, "the agent was restarted meanwhile")
 
 
+def scan_tells_the_truth(stage):
+    """`hub-agent scan`, by hand and beside the running agent: what is on the air, and why there is nothing when there is no adapter."""
+    stage.ready()
+    code, out, err = stage.vm.run("hub-agent scan --json --duration 20")
+    expect(code == 1 and not out and "adapter" in err, f"without an adapter: exit code {code}, {out!r}, {err!r}")
+    with Radio(stage.vm, [manufacturer("C0:00:00:00:12:01", AWKWARD, rssi=-66)]):
+        lines = [json.loads(line) for line in stage.vm.sh("hub-agent scan --json --duration 8").splitlines()]
+        expect(lines and all(line["address"] == "C0:00:00:00:12:01" for line in lines), f"scan printed {lines}")
+        expect(value(lines[0]) == AWKWARD and lines[0]["rssi"] == -66, f"scan printed {lines[0]}")
+        stage.heard("C0:00:00:00:12:01")
+
+
+def check_tells_the_truth(stage):
+    """`hub-agent check --json` finds the missing adapter, says how to mend it, and is content once there is one."""
+    stage.ready()
+    code, found = stage.agent_json("check")
+    expect(code == 1, f"no adapter, and exit code {code}: {found}")
+    with Radio(stage.vm, [counting("C0:00:00:00:13:01")]):
+        code, found = stage.agent_json("check")
+        expect(code == 0, f"all is well, and exit code {code}: {found}")
+
+
 def power_cut(stage):
     """A machine of its own loses power while the service is out of reach: what was heard before is uploaded after the next boot."""
     address, cloud = "C0:00:00:00:11:01", stage.cloud
@@ -295,4 +317,4 @@ def power_cut(stage):
 
 
 SCENARIOS = [stage_is_real, service_unit_lives_as_shipped, unit_lives_as_shipped, bytes_come_back, btvirt_pair, bluetoothd_restarts, adapter_replugged,
-             power_cut]
+             scan_tells_the_truth, check_tells_the_truth, power_cut]
