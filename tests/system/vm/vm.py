@@ -190,13 +190,13 @@ class Cloud:
 
     def events(self, address=None):
         """Every BLE event of the tenant, or those of one advertiser, oldest first."""
-        found = []
+        found = {}  # by id: what arrives while we page moves the rest on, and an event is then seen on two pages
         for page in itertools.count(1):
             batch = self.call("GET", f"/tenant/ble/events?page={page}&size=100")
-            found += batch
+            found.update((event["bleEventId"], event) for event in batch)
             if len(batch) < 100:
                 break
-        return [e for e in reversed(found) if address in (None, e["address"])]
+        return [found[i] for i in sorted(found) if address in (None, found[i]["address"])]
 
     def freeze(self):
         """Still there and silent, as a service behind a dead link is."""
