@@ -68,6 +68,7 @@ class Stage:
     def evidence(self):
         """What helps to understand a failure."""
         journal = self.vm.run("journalctl --no-pager -o short-monotonic -n 60 -u hub-agent -u bluetooth -u 'radio-*'")[1]
+        journal = "\n".join(line[:300] for line in journal.splitlines())
         return journal + ("" if self.cloud is None else "hub-cloud:\n" + self.cloud.log()[-3000:])
 
     def heard(self, address, after=0, timeout_s=60):

@@ -21,19 +21,25 @@ PROJECT = os.path.realpath(os.path.join(HERE, "..", "..", ".."))
 WITH_US = ["setpriv", "--pdeathsig", "KILL"]
 
 
+# Times to wait are meant for a machine that boots in this long; on one that is slower or busier they are longer in proportion.
+USUAL_BOOT_S = 20
+patience = 1.0
+
+
 class Failure(Exception):
     """What a scenario found wrong."""
 
 
 def until(what, condition, timeout_s, every_s=0.3):
     """Polls `condition` until it is true and gives its value back; `what` says in the failure what did not come."""
+    timeout_s *= patience
     deadline = time.monotonic() + timeout_s
     while True:
         value = condition()
         if value:
             return value
         if time.monotonic() > deadline:
-            raise Failure(f"waited {timeout_s} s in vain: {what}")
+            raise Failure(f"waited {timeout_s:.0f} s in vain: {what}")
         time.sleep(every_s)
 
 
@@ -81,15 +87,19 @@ class Vm:
             pass  # the machine is gone: whoever waits for an answer runs out of time
 
     def booted(self, timeout_s):
-        """Waits for the guest to take orders."""
+        """Waits for the guest to take orders, and learns how fast it is."""
+        global patience
+        started = time.monotonic()
         try:
             self.answers[0].get(timeout=timeout_s)
+            patience = max(patience, (time.monotonic() - started) / USUAL_BOOT_S)
             return True
         except queue.Empty:
             return False
 
     def run(self, command, stdin="", timeout_s=60):
         """Runs a shell command in the guest; (exit code, standard output, standard error)."""
+        timeout_s *= patience
         number = next(self.ids)
         answer = self.answers[number] = queue.Queue()
         order = json.dumps({"id": number, "sh": command, "stdin": stdin, "timeout_s": timeout_s})
@@ -99,7 +109,7 @@ class Vm:
         except queue.Empty:
             raise Failure(f"the guest gave no answer to: {command}") from None
         if reply["rc"] is None:
-            raise Failure(f"took more than {timeout_s} s in the guest: {command}\n{reply['out']}")
+            raise Failure(f"took more than {timeout_s:.0f} s in the guest: {command}\n{reply['out']}")
         return reply["rc"], reply["out"], reply["err"]
 
     def sh(self, command, stdin="", timeout_s=60):
