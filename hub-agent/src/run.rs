@@ -29,10 +29,10 @@ use crate::uplink::Uplink;
 const GATHER_FOR: Duration = Duration::from_millis(100);
 
 /// How long the radio may take to hand over the last it heard.
-const LAST_HEARD: Duration = Duration::from_secs(1);
+const LAST_HEARD: Duration = Duration::from_millis(1_500);
 
 /// How long the last upload may take before the end.
-const LAST_UPLOAD: Duration = Duration::from_secs(3);
+const LAST_UPLOAD: Duration = Duration::from_millis(2_500);
 
 pub async fn run(args: RunArgs, outbox: Outbox) -> Result<(), Failure> {
     let started_micros = clock::since_boot_micros();

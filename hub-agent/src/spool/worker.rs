@@ -299,9 +299,8 @@ impl Worker {
 
     /// Whether a disk that failed can be written again, when there is nothing to write.
     fn probe(&mut self) -> bool {
-        let offset = self.clock.offset();
         let Some(store) = &mut self.store else { return false };
-        match store.set_boot_offset(self.clock.boot(), offset.micros) {
+        match store.probe() {
             Ok(()) => {
                 self.works();
                 true
