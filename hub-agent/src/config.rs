@@ -12,6 +12,7 @@ use secrecy::SecretString;
 use toml::de::{DeTable, DeValue};
 
 use crate::ble::{RadioConfig, Replay, ScanMode, Source};
+use crate::commands::scan::ScanArgs;
 use crate::error::Failure;
 
 pub const DEFAULT_CONFIG_FILE: &str = "/etc/hub-agent/config.toml";
@@ -46,6 +47,8 @@ pub enum Cmd {
     Claim(ClaimArgs),
     /// Tell what the running agent is doing. Fails when none runs.
     Status(StatusArgs),
+    /// Show the advertisements this machine hears, live: a table on a terminal, else a line for each.
+    Scan(ScanArgs),
     /// Print the version.
     Version,
 }
