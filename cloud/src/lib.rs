@@ -10,6 +10,7 @@
 //! | `db` | one text of SQL for SQLite and PostgreSQL |
 //! | `tasks` | background work |
 //! | `admin` | what the command line does that no endpoint may |
+//! | `demo` | all of it on one machine, with a view |
 
 pub mod admin;
 pub mod app;
@@ -19,6 +20,7 @@ pub mod bus;
 pub mod clock;
 pub mod config;
 pub mod db;
+pub mod demo;
 pub mod domain;
 pub mod error;
 pub mod http;

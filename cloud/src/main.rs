@@ -9,9 +9,10 @@ use hub_cloud::admin;
 use hub_cloud::app::{App, StartError};
 use hub_cloud::clock::Clock;
 use hub_cloud::config::{Config, Settings};
+use hub_cloud::demo;
 use hub_cloud::error::Error;
 use hub_cloud::http::router;
-use hub_cloud::http::serve::Server;
+use hub_cloud::http::serve::{Server, stop_signal};
 use hub_cloud::tasks;
 use tracing_subscriber::EnvFilter;
 
@@ -24,7 +25,8 @@ const CONFIG_REFUSED: u8 = 3;
 #[derive(Parser)]
 #[command(
     version,
-    after_help = "Start with `hub-cloud serve`: it makes its keys and database in ./hub-cloud-data/ and serves on 127.0.0.1:8080."
+    after_help = "Start with `hub-cloud demo` to see all of it work on this machine, or with `hub-cloud serve`: it makes its keys and \
+                  database in ./hub-cloud-data/ and serves on 127.0.0.1:8080."
 )]
 struct Cli {
     #[command(subcommand)]
@@ -49,7 +51,14 @@ enum Command {
     Admin(AdminCommand),
     /// Print the API's description (OpenAPI 3.1)
     Openapi,
+    /// Show all of it on this machine: service, a hub that hears, and what arrives
+    #[command(after_help = DEMO_HELP)]
+    Demo(demo::Options),
 }
+
+const DEMO_HELP: &str = "\
+The demo keeps all it makes in ./hub-cloud-data/demo (--data-dir names another): account, database, hub, logs. The next start goes on with it; remove the
+directory to begin afresh. It serves on 127.0.0.1:8080, or on a free port when that is taken. Ctrl-C ends it.";
 
 #[derive(Subcommand)]
 enum AdminCommand {
@@ -85,16 +94,31 @@ impl From<Error> for Failure {
     }
 }
 
+impl From<demo::Failure> for Failure {
+    fn from(error: demo::Failure) -> Self {
+        Self { exit_code: FAILED, message: error.to_string() }
+    }
+}
+
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    let config = match Config::load(cli.settings, cli.config.as_deref()) {
+    let config = match &cli.command {
+        Command::Demo(_) => demo::config(cli.settings, cli.config.as_deref()),
+        _ => Config::load(cli.settings, cli.config.as_deref()),
+    };
+    let config = match config {
         Ok(config) => config,
         Err(error) => {
             eprintln!("hub-cloud: {error}");
             return ExitCode::from(CONFIG_REFUSED);
         }
     };
-    if let Err(error) = start_logging(&config.log) {
+    // The demo's logs go to a file of its own.
+    let logging = match &cli.command {
+        Command::Demo(_) => Ok(()),
+        _ => start_logging(&config.log),
+    };
+    if let Err(error) = logging {
         eprintln!("hub-cloud: log: {error}");
         return ExitCode::from(CONFIG_REFUSED);
     }
@@ -129,26 +153,25 @@ fn start_logging(filter: &str) -> Result<(), tracing_subscriber::filter::ParseEr
 
 async fn run(command: Command, config: Config) -> Result<(), Failure> {
     match command {
-        Command::Serve => Ok(serve(config).await?),
+        Command::Serve => serve(config).await?,
         Command::Admin(AdminCommand::Create { email, password_stdin: _ }) => {
             let password = admin::read_password(std::io::stdin().lock())?;
             let app = App::start(config, Clock::System).await?;
             let created = admin::create(&app, &email, password).await;
             app.stop().await;
             println!("{}", created?);
-            Ok(())
         }
         Command::Migrate => {
             App::start(config, Clock::System).await?.stop().await;
             eprintln!("the database's schema is up to date");
-            Ok(())
         }
         Command::Openapi => {
             let document = serde_json::to_string_pretty(&router::describe()).unwrap_or_default();
             println!("{document}");
-            Ok(())
         }
+        Command::Demo(options) => demo::run(config, options).await?,
     }
+    Ok(())
 }
 
 async fn serve(config: Config) -> Result<(), StartError> {
@@ -165,18 +188,4 @@ async fn serve(config: Config) -> Result<(), StartError> {
     let served = server.run(&app, router::router(app.clone())).await;
     app.stop().await;
     served.map_err(|error| StartError::Listen(error.to_string()))
-}
-
-/// Ctrl-C, or systemd's SIGTERM.
-async fn stop_signal() {
-    use tokio::signal::unix::{SignalKind, signal};
-    match signal(SignalKind::terminate()) {
-        Ok(mut terminate) => tokio::select! {
-            _ = tokio::signal::ctrl_c() => {}
-            _ = terminate.recv() => {}
-        },
-        Err(_) => {
-            let _ = tokio::signal::ctrl_c().await;
-        }
-    }
 }

@@ -1,10 +1,12 @@
 //! The running agent: starts its parts, connects them, and stops them in order. Wiring only.
 
 use std::future::Future;
+use std::os::fd::AsFd;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::net::unix::pipe;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -28,11 +30,8 @@ use crate::uplink::Uplink;
 /// What is heard is gathered for this long before it is looked at: waking once for each advertisement would cost more than all the rest.
 const GATHER_FOR: Duration = Duration::from_millis(100);
 
-/// How long the radio may take to hand over the last it heard.
-const LAST_HEARD: Duration = Duration::from_millis(1_500);
-
 /// How long the last upload may take before the end.
-const LAST_UPLOAD: Duration = Duration::from_millis(2_500);
+const LAST_UPLOAD: Duration = Duration::from_secs(3);
 
 pub async fn run(args: RunArgs, outbox: Outbox) -> Result<(), Failure> {
     let started_micros = clock::since_boot_micros();
@@ -68,8 +67,8 @@ pub async fn run(args: RunArgs, outbox: Outbox) -> Result<(), Failure> {
 
     let intake_beat = pulses.register("intake", Duration::from_secs(90));
     let mut intake = tokio::spawn(intake(radio.heard, spool.clone(), intake_beat, cancel.clone()));
-    // Longer than the largest upload may take on the slowest line, its token renewed on the way.
-    let uplink_beat = pulses.register("uplink", 4 * args.service.request_timeout.0 + Duration::from_secs(1_200));
+    // Longer than one upload may take, its token renewed on the way.
+    let uplink_beat = pulses.register("uplink", 4 * args.service.request_timeout.0 + Duration::from_secs(90));
     let uplinking = tokio::spawn({
         let cancel = cancel.clone();
         async move {
@@ -122,7 +121,7 @@ pub async fn run(args: RunArgs, outbox: Outbox) -> Result<(), Failure> {
     );
     let mut kept = None;
     let outcome = tokio::select! {
-        stopped = asked_to_stop() => stopped,
+        stopped = asked_to_stop(args.stop_with_stdin) => stopped,
         // Only an error ends it while the agent runs.
         ended = &mut intake => {
             kept = Some(ended);
@@ -139,7 +138,7 @@ pub async fn run(args: RunArgs, outbox: Outbox) -> Result<(), Failure> {
     while tasks.join_next().await.is_some() {}
     let kept = match kept {
         Some(ended) => ended,
-        None => tokio::time::timeout(LAST_HEARD, intake).await.unwrap_or(Ok(Ok(()))),
+        None => intake.await,
     };
     let kept = kept.unwrap_or(Err(SpoolStopped)).and(outbox.deliver(&spool).await);
     if let Ok(mut uplink) = uplinking.await {
@@ -157,14 +156,23 @@ fn said(result: Result<(), SpoolStopped>) {
     }
 }
 
-async fn asked_to_stop() -> Result<(), Failure> {
+async fn asked_to_stop(with_stdin: bool) -> Result<(), Failure> {
     let cannot = |error: std::io::Error| Failure::Failed(format!("signals cannot be received: {error}"));
     let mut terminate = signal(SignalKind::terminate()).map_err(cannot)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(cannot)?;
     tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
+        _ = terminate.recv() => Ok(()),
+        _ = interrupt.recv() => Ok(()),
+        ended = stdin_end(), if with_stdin => ended,
     }
+}
+
+/// Waits until nobody holds the other end of standard input.
+async fn stdin_end() -> Result<(), Failure> {
+    let opened = std::io::stdin().as_fd().try_clone_to_owned().and_then(pipe::Receiver::from_owned_fd);
+    let mut stdin =
+        opened.map_err(|error| Failure::Config(format!("stop-with-stdin: standard input is no pipe: {error}")))?;
+    let _ = tokio::io::copy(&mut stdin, &mut tokio::io::sink()).await;
     Ok(())
 }
 

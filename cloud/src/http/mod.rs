@@ -10,7 +10,6 @@ pub mod health;
 pub mod metrics;
 pub mod openapi;
 pub mod page;
-mod remainder;
 pub mod request_id;
 pub mod router;
 pub mod serve;
