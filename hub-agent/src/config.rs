@@ -12,6 +12,7 @@ use secrecy::SecretString;
 use toml::de::{DeTable, DeValue};
 
 use crate::ble::{RadioConfig, Replay, ScanMode, Source};
+use crate::commands::scan::ScanArgs;
 use crate::error::Failure;
 
 pub const DEFAULT_CONFIG_FILE: &str = "/etc/hub-agent/config.toml";
@@ -46,6 +47,8 @@ pub enum Cmd {
     Claim(ClaimArgs),
     /// Tell what the running agent is doing. Fails when none runs.
     Status(StatusArgs),
+    /// Show the advertisements this machine hears, live: a table on a terminal, else a line for each.
+    Scan(ScanArgs),
     /// Print the version.
     Version,
 }
@@ -245,8 +248,9 @@ pub struct SpoolArgs {
     /// The spool stops growing when the disk has less than this left.
     #[arg(long, env = "HUB_AGENT_DISK_HEADROOM", value_name = "SIZE", default_value = "64MiB")]
     pub disk_headroom: Size,
-    /// What was heard is on disk after this long at the latest: longer spares flash memory, and costs more in a power cut.
-    #[arg(long, env = "HUB_AGENT_SPOOL_COMMIT", value_name = "TIME", default_value = "1s")]
+    /// What was heard is on disk after this long at the latest, and with each upload: longer spares flash memory, and costs more
+    /// in a power cut.
+    #[arg(long, env = "HUB_AGENT_SPOOL_COMMIT", value_name = "TIME", default_value = "2s")]
     pub spool_commit: Span,
     /// Shortest time between two uploads of one kind. It grows by itself while the service answers that there are too many.
     #[arg(long, env = "HUB_AGENT_UPLOAD_INTERVAL", value_name = "TIME", default_value = "1s")]

@@ -1,9 +1,10 @@
-//! How the other commands talk to the running agent: a socket in the state directory, which only the agent's user and root can enter.
+//! How the other commands talk to the running agent: a socket in the state directory, for the agent's user and root alone.
 //! One line asks, one JSON document answers.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream as BlockingStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -69,6 +70,8 @@ pub async fn serve(state_dir: &Path, agent: Arc<Agent>) -> io::Result<()> {
         _ => {}
     }
     let listener = UnixListener::bind(&path)?;
+    // Whoever can connect can claim the hub; the directory may be one that others can enter.
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))?;
     loop {
         let (stream, _) = listener.accept().await?;
         let agent = agent.clone();

@@ -3,7 +3,7 @@
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use aws_lc_rs::hmac;
@@ -75,9 +75,6 @@ impl StateDir {
                 .create(path)
                 .map_err(|error| failed("make", error))?;
         }
-        // Also when it was there before: it holds tokens.
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o700))
-            .map_err(|error| failed("keep others out of", error))?;
         let lock = File::options()
             .create(true)
             .truncate(false)
@@ -190,6 +187,8 @@ fn derive_identity(machine_id: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     fn credentials() -> Credentials {
@@ -205,7 +204,8 @@ mod tests {
     #[test]
     fn credentials_survive_and_only_their_owner_reads_them() {
         let dir = tempfile::tempdir().unwrap();
-        let state = StateDir::open(dir.path()).unwrap();
+        let path = dir.path().join("state");
+        let state = StateDir::open(&path).unwrap();
         assert!(state.load_credentials().unwrap().is_none());
         let given = credentials();
         state.save_credentials(&given).unwrap();
@@ -213,8 +213,8 @@ mod tests {
         assert_eq!(loaded.hub_uuid, given.hub_uuid);
         assert_eq!(loaded.access_token.expose_secret(), "access");
         let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
-        assert_eq!(mode(&dir.path().join(CREDENTIALS_FILE)), 0o600);
-        assert_eq!(mode(dir.path()), 0o700);
+        assert_eq!(mode(&path.join(CREDENTIALS_FILE)), 0o600);
+        assert_eq!(mode(&path), 0o700);
     }
 
     #[test]

@@ -42,7 +42,8 @@ struct Waiting {
 
 /// Sets up logging. To be called once.
 pub fn init(args: &CommonArgs, ship: ShipLogs) -> Result<Outbox, Failure> {
-    let filter = EnvFilter::try_new(&args.log)
+    // That library repeats, at every attempt, what the agent says once.
+    let filter = EnvFilter::try_new(format!("rustls_platform_verifier=off,{}", args.log))
         .map_err(|error| Failure::Config(format!("log: {error}; write it as info, or info,hub_agent::ble=debug")))?;
     let outbox = Outbox::default();
     let shipped = outbox.clone().with_filter(match ship {

@@ -21,7 +21,7 @@ mod uplink;
 
 use std::process::ExitCode;
 
-use config::{Cmd, Refusal, ShipLogs};
+use config::{Cmd, Refusal};
 use error::Failure;
 
 fn main() -> ExitCode {
@@ -48,11 +48,9 @@ async fn start(command: Cmd) -> Result<(), Failure> {
             let outbox = logs::init(&args.common, args.reports.ship_logs)?;
             run::run(*args, outbox).await
         }
-        Cmd::Claim(args) => {
-            logs::init(&args.common, ShipLogs::Off)?;
-            commands::claim::claim(args).await
-        }
+        Cmd::Claim(args) => commands::claim::claim(args).await,
         Cmd::Status(args) => commands::status::status(&args),
+        Cmd::Scan(args) => commands::scan::scan(args).await,
         Cmd::Version => {
             println!("hub-agent {}", env!("CARGO_PKG_VERSION"));
             Ok(())

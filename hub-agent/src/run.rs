@@ -30,8 +30,11 @@ use crate::uplink::Uplink;
 /// What is heard is gathered for this long before it is looked at: waking once for each advertisement would cost more than all the rest.
 const GATHER_FOR: Duration = Duration::from_millis(100);
 
+/// How long the radio may take to hand over the last it heard.
+const LAST_HEARD: Duration = Duration::from_millis(1_500);
+
 /// How long the last upload may take before the end.
-const LAST_UPLOAD: Duration = Duration::from_secs(3);
+const LAST_UPLOAD: Duration = Duration::from_millis(2_500);
 
 pub async fn run(args: RunArgs, outbox: Outbox) -> Result<(), Failure> {
     let started_micros = clock::since_boot_micros();
@@ -67,8 +70,8 @@ pub async fn run(args: RunArgs, outbox: Outbox) -> Result<(), Failure> {
 
     let intake_beat = pulses.register("intake", Duration::from_secs(90));
     let mut intake = tokio::spawn(intake(radio.heard, spool.clone(), intake_beat, cancel.clone()));
-    // Longer than one upload may take, its token renewed on the way.
-    let uplink_beat = pulses.register("uplink", 4 * args.service.request_timeout.0 + Duration::from_secs(90));
+    // Longer than the largest upload may take on the slowest line, its token renewed on the way.
+    let uplink_beat = pulses.register("uplink", 4 * args.service.request_timeout.0 + Duration::from_secs(1_200));
     let uplinking = tokio::spawn({
         let cancel = cancel.clone();
         async move {
@@ -138,7 +141,7 @@ pub async fn run(args: RunArgs, outbox: Outbox) -> Result<(), Failure> {
     while tasks.join_next().await.is_some() {}
     let kept = match kept {
         Some(ended) => ended,
-        None => intake.await,
+        None => tokio::time::timeout(LAST_HEARD, intake).await.unwrap_or(Ok(Ok(()))),
     };
     let kept = kept.unwrap_or(Err(SpoolStopped)).and(outbox.deliver(&spool).await);
     if let Ok(mut uplink) = uplinking.await {

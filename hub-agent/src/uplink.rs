@@ -26,6 +26,9 @@ const LONGEST_INTERVAL: Duration = Duration::from_secs(600);
 /// How long the loop rests at most: the watchdog wants to see it move.
 const LONGEST_REST: Duration = Duration::from_secs(20);
 
+/// The slowest line that is waited for.
+const SLOWEST_BYTES_PER_SEC: u64 = 4 << 10;
+
 pub struct Uplink {
     service: Arc<Service>,
     spool: Spool,
@@ -132,7 +135,10 @@ impl Uplink {
         if lane.due > now {
             return Ok(lane.due - now);
         }
-        let Some(batch) = self.spool.next(lane.kind, lane.max_records).await? else {
+        // Asking for a batch writes what is in memory to disk: not done for nothing.
+        let waiting = self.spool.stats().usage.get(lane.kind).records > 0;
+        let batch = if waiting { self.spool.next(lane.kind, lane.max_records).await? } else { None };
+        let Some(batch) = batch else {
             lane.due = now + lane.interval;
             return Ok(Duration::ZERO);
         };
@@ -160,9 +166,12 @@ impl Uplink {
 }
 
 async fn send(service: &Service, credentials: &Credentials, batch: &Batch) -> Result<Answer, CallError> {
-    let request = Request::post_json(path(batch.kind, credentials.hub_uuid), batch.body.clone())
+    let mut request = Request::post_json(path(batch.kind, credentials.hub_uuid), batch.body.clone())
         .header(CONTENT_ENCODING, "zstd")
         .header(IDEMPOTENCY_KEY, &batch.batch.to_string());
+    // A batch keeps its size: on a slow line it needs its time, or it would never arrive.
+    request.timeout =
+        Some(service.request_timeout + Duration::from_secs(batch.body.len() as u64 / SLOWEST_BYTES_PER_SEC));
     service.call_as(credentials, &request).await
 }
 

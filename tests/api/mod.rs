@@ -1,6 +1,7 @@
 //! Endpoints as their callers see them.
 
 mod auth;
+mod bad_input;
 mod claims;
 mod desired_state;
 mod hubs;

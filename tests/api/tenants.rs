@@ -116,17 +116,17 @@ async fn each_role_may_do_its_part() {
         let tenant = Tenant::create(&app.client()).await;
         let someone = Person::register(&app.client()).await.login.persona_uuid;
         for role in [Role::Viewer, Role::Editor, Role::Operator] {
-            let client = tenant.member(&app, role).await;
+            let client = tenant.member(role).await;
             client.get(&members_path(&tenant)).call().await.expect(200);
             let refused = grant(&client, &tenant, someone, "VIEWER").await.expect(403);
             assert_eq!(refused.problem().code, "PERMISSION_DENIED");
             remove(&client, &tenant, someone).await.expect(403);
         }
-        let admin = tenant.member(&app, Role::Admin).await;
+        let admin = tenant.member(Role::Admin).await;
         let in_tenant = persona(&grant(&admin, &tenant, someone, "ADMIN").await.expect(200));
         grant(&admin, &tenant, someone, "OWNER").await.expect(403);
         remove(&admin, &tenant, in_tenant).await.expect(200);
-        let owner = tenant.member(&app, Role::Owner).await;
+        let owner = tenant.member(Role::Owner).await;
         grant(&owner, &tenant, someone, "OWNER").await.expect(200);
     }
 }
@@ -180,7 +180,7 @@ async fn a_tenant_keeps_an_owner() {
             let second = Person::register(&app.client()).await;
             let granted = grant(&tenant.client, &tenant, second.login.persona_uuid, "OWNER").await.expect(200);
             let second = persona(&granted);
-            let admin = tenant.member(&app, Role::Admin).await;
+            let admin = tenant.member(Role::Admin).await;
             let (a, b) = tokio::join!(remove(&admin, &tenant, first), remove(&admin, &tenant, second));
             let mut statuses = [a.status.as_u16(), b.status.as_u16()];
             statuses.sort_unstable();

@@ -55,6 +55,19 @@ impl Operation {
         here.map(|parameter| (text(&parameter["name"]), parameter["required"] == true)).collect()
     }
 
+    /// The schema of a query parameter.
+    pub fn query_schema(&self, name: &str) -> Option<&'static Value> {
+        let parameters = self.value["parameters"].as_array()?.iter().map(resolve);
+        let mut here = parameters.filter(|parameter| parameter["in"] == "query" && parameter["name"] == name);
+        here.next().map(|parameter| resolve(&parameter["schema"]))
+    }
+
+    /// The schema of the JSON body, where there is one.
+    pub fn body_schema(&self) -> Option<&'static Value> {
+        let body = resolve(self.value.get("requestBody")?);
+        body["content"].get("application/json").map(|media| resolve(&media["schema"]))
+    }
+
     pub fn path_parameters(&self) -> Vec<&str> {
         self.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}')).collect()
     }

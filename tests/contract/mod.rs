@@ -1,6 +1,10 @@
 //! What the service promises as a whole, checked against what it says of itself: every endpoint, everyone who may call it, every change recorded, the
 //! same schema on both databases.
 
-mod document;
+mod answers;
+mod authorization;
+pub mod document;
+mod isolation;
 mod schema;
 mod specification;
+pub mod world;

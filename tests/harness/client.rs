@@ -4,7 +4,7 @@ use std::sync::Once;
 use std::time::Duration;
 
 use hub_protocol::{Problem, TenantUuid};
-use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, RequestBuilder, StatusCode};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -89,7 +89,10 @@ impl Call for RequestBuilder {
         let asked = format!("{} {}", request.method(), request.url());
         let response = http.execute(request).await?;
         let (status, headers) = (response.status(), response.headers().clone());
-        let body = String::from_utf8_lossy(&response.bytes().await?).into_owned();
+        let is_stream = headers.get(CONTENT_TYPE).is_some_and(|media_type| media_type == "text/event-stream");
+        // A stream has no end to wait for.
+        let body = if is_stream { Default::default() } else { response.bytes().await? };
+        let body = String::from_utf8_lossy(&body).into_owned();
         Ok(Reply { asked, status, headers, body })
     }
 }

@@ -2,7 +2,6 @@
 
 use hub_cloud::authn::user::{self, User};
 use hub_cloud::authz::permission::Role;
-use hub_cloud::db::sql;
 use hub_protocol::{PersonaUuid, TenantUuid, Timestamp, UserUuid};
 use serde::Deserialize;
 use serde_json::json;
@@ -72,22 +71,19 @@ impl Tenant {
     }
 
     /// Someone new with this role, acting in this tenant.
-    pub async fn member(&self, app: &TestApp, role: Role) -> Client {
-        let person = Person::register(&app.client()).await;
-        let mut tx = app.app.db.begin().await.expect("a transaction");
-        sql(
-            "INSERT INTO personas (persona_uuid, user_uuid, tenant_uuid, role, created_at) VALUES ($1, $2, $3, $4, $5)",
-        )
-        .bind(PersonaUuid::new())
-        .bind(person.login.user_uuid)
-        .bind(self.tenant_uuid)
-        .bind(role.name())
-        .bind(app.app.clock.now())
-        .execute(&mut tx)
-        .await
-        .expect("a membership");
-        tx.commit_unaudited("a test's own set-up").await.expect("a commit");
+    pub async fn member(&self, role: Role) -> Client {
+        let person = Person::register(&Client::new(&self.client.url)).await;
+        self.let_in(&person, role).await;
         person.client.tenant(self.tenant_uuid)
+    }
+
+    /// Makes someone a member; answers the persona they have here.
+    pub async fn let_in(&self, person: &Person, role: Role) -> PersonaUuid {
+        let path = format!("/tenant/tenants/{}/members", self.tenant_uuid);
+        let body = json!({"personaUuid": person.login.persona_uuid, "role": role});
+        let member = self.client.post(&path).json(&body).call().await.expect(200).json();
+        let persona_uuid = member["data"]["personaUuid"].as_str().and_then(|uuid| uuid.parse().ok());
+        persona_uuid.unwrap_or_else(|| panic!("no personaUuid in {member}"))
     }
 
     /// A code that claims one hub.

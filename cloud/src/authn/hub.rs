@@ -1,7 +1,7 @@
 //! Hub tokens: a signed JWT that names the hub, its tenant and itself. A hub has one token in force, whose id is in the hub's row; a token that was
 //! replaced or revoked is refused from the next request on, because that row is what every request is checked against.
 
-use axum::extract::{FromRequestParts, RawPathParams};
+use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use hub_protocol::{HubUuid, TenantUuid, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -11,6 +11,7 @@ use super::keys::ISSUER;
 use crate::app::App;
 use crate::domain::hubs;
 use crate::error::{Error, Result};
+use crate::http::extract::path_parameter;
 
 pub const AUDIENCE: &str = "hub-cloud/hubs";
 
@@ -84,12 +85,11 @@ async fn unexpired(parts: &mut Parts, app: &App) -> Result<Hub> {
 
 /// A hub acts for itself alone: `{hubUuid}` in a path must be the token's own.
 async fn check_path(parts: &mut Parts, app: &App, hub_uuid: HubUuid) -> Result<()> {
-    let Ok(params) = RawPathParams::from_request_parts(parts, app).await else { return Ok(()) };
-    let Some((name, value)) = params.iter().find(|(name, _)| *name == "hubUuid") else { return Ok(()) };
+    let Some(value) = path_parameter(parts, app, "hubUuid").await? else { return Ok(()) };
     match value.parse::<HubUuid>() {
         Ok(named) if named == hub_uuid => Ok(()),
         Ok(_) => Err(Error::forbidden("OTHER_HUB", "the access token belongs to another hub than the path names")),
-        Err(_) => Err(Error::field(name, "must be a uuid")),
+        Err(_) => Err(Error::field("hubUuid", "must be a uuid")),
     }
 }
 

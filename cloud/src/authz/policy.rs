@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use aide::OperationInput;
 use aide::generate::GenContext;
 use aide::openapi::{Operation, ReferenceOr, SecurityRequirement};
-use axum::extract::{FromRequestParts, RawPathParams};
+use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use hub_protocol::TenantUuid;
 
@@ -18,6 +18,7 @@ use crate::authn::hub::{Hub, RefreshingHub, UploadingHub};
 use crate::authn::user::{self, User};
 use crate::domain::tenants;
 use crate::error::{Error, Result};
+use crate::http::extract::path_parameter;
 
 pub const TENANT_HEADER: &str = "x-tenant-uuid";
 
@@ -72,12 +73,8 @@ fn tenant_in_header(parts: &Parts) -> Result<Option<TenantUuid>> {
 }
 
 async fn tenant_in_path(parts: &mut Parts, app: &App) -> Result<Option<TenantUuid>> {
-    let Ok(params) = RawPathParams::from_request_parts(parts, app).await else { return Ok(None) };
-    match params.iter().find(|(name, _)| *name == "tenantUuid").map(|(_, value)| value.parse()) {
-        Some(Ok(tenant_uuid)) => Ok(Some(tenant_uuid)),
-        Some(Err(_)) => Err(Error::field("tenantUuid", "must be a uuid")),
-        None => Ok(None),
-    }
+    let Some(value) = path_parameter(parts, app, "tenantUuid").await? else { return Ok(None) };
+    value.parse().map(Some).map_err(|_| Error::field("tenantUuid", "must be a uuid"))
 }
 
 /// A platform administrator.

@@ -7,6 +7,7 @@ use axum::body::{Body, to_bytes};
 use axum::extract::Request;
 use axum::http::{HeaderMap, StatusCode, header};
 use bytes::Bytes;
+use futures_util::StreamExt;
 
 use crate::error::{Error, Result};
 
@@ -16,6 +17,8 @@ pub const MAX_JSON_BYTES: usize = 1024 * 1024;
 pub const MAX_UPLOAD_BYTES: usize = 4 * 1024 * 1024;
 /// Hub uploads once unpacked.
 pub const MAX_UNPACKED_BYTES: usize = 32 * 1024 * 1024;
+/// How much of a body that is too large is read before it is refused.
+const MAX_PASSED_OVER_BYTES: usize = 32 * 1024 * 1024;
 /// Above this, unpacking runs beside the request threads, not on them.
 const INLINE_UNPACK_BYTES: usize = 64 * 1024;
 
@@ -53,9 +56,25 @@ pub async fn read_upload(request: Request) -> Result<Bytes> {
 async fn read(request: Request, limit: usize) -> Result<Bytes> {
     let declared = request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
     if declared.is_some_and(|length: u64| length > limit as u64) {
+        if !request.headers().contains_key(header::EXPECT) {
+            pass_over(request.into_body()).await;
+        }
         return Err(too_large(limit, ""));
     }
     read_body(request.into_body(), limit).await
+}
+
+/// Reads what is refused anyway: few clients look for an answer before they have sent all. One that waits for `100 Continue` does, and one
+/// that sends far too much is cut off.
+async fn pass_over(body: Body) {
+    let mut frames = body.into_data_stream();
+    let mut bytes = 0;
+    while let Some(Ok(data)) = frames.next().await {
+        bytes += data.len();
+        if bytes > MAX_PASSED_OVER_BYTES {
+            return;
+        }
+    }
 }
 
 async fn read_body(body: Body, limit: usize) -> Result<Bytes> {

@@ -6,7 +6,7 @@ use aide::OperationInput;
 use aide::generate::GenContext;
 use aide::openapi::Operation;
 use axum::extract::path::ErrorKind;
-use axum::extract::rejection::PathRejection;
+use axum::extract::rejection::{PathRejection, RawPathParamsRejection};
 use axum::extract::{FromRequest, FromRequestParts, RawPathParams, Request};
 use axum::http::request::Parts;
 use bytes::Bytes;
@@ -28,6 +28,18 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T>
             Ok(axum::extract::Path(value)) => Ok(Self(value)),
             Err(rejection) => Err(path_error(rejection, parts, state).await),
         }
+    }
+}
+
+/// A parameter of the path as it was sent, for extractors that look at one of them by name.
+pub async fn path_parameter<S: Send + Sync>(parts: &mut Parts, state: &S, name: &str) -> Result<Option<String>> {
+    match RawPathParams::from_request_parts(parts, state).await {
+        Ok(params) => Ok(params.iter().find(|(other, _)| *other == name).map(|(_, value)| value.to_owned())),
+        Err(RawPathParamsRejection::InvalidUtf8InPathParam(error)) => {
+            Err(Error::field(quoted_name(&error.body_text()).unwrap_or("path"), "must be UTF-8"))
+        }
+        // The path has no parameters.
+        Err(_) => Ok(None),
     }
 }
 
@@ -176,7 +188,10 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
 
 /// Reads JSON, telling text that is no JSON apart from JSON of the wrong shape.
 pub fn parse_json<'de, T: serde::Deserialize<'de>>(bytes: &'de [u8]) -> Result<T> {
-    let mut deserializer = serde_json::Deserializer::from_slice(bytes);
+    // Checked whole: the parser would pass over members that nobody reads.
+    let text = std::str::from_utf8(bytes)
+        .map_err(|error| Error::bad_request("MALFORMED_JSON", format!("the body is not UTF-8: {error}")))?;
+    let mut deserializer = serde_json::Deserializer::from_str(text);
     let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
         let path = error.path().to_string();
         let error = error.into_inner();
@@ -193,7 +208,7 @@ pub fn parse_json<'de, T: serde::Deserialize<'de>>(bytes: &'de [u8]) -> Result<T
                 Error::field(field, message)
             }
             // A number where one of several words belongs is a syntax error to serde_json; to a client it is a wrong value.
-            _ if serde_json::from_slice::<serde::de::IgnoredAny>(bytes).is_ok() => {
+            _ if serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok() => {
                 Error::field(if path == "." { "body".to_owned() } else { path }, "is of the wrong type")
             }
             _ => malformed(&error),

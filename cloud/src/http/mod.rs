@@ -10,6 +10,7 @@ pub mod health;
 pub mod metrics;
 pub mod openapi;
 pub mod page;
+mod remainder;
 pub mod request_id;
 pub mod router;
 pub mod serve;

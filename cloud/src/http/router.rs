@@ -12,7 +12,7 @@ use axum::{Extension, Router};
 use bytes::Bytes;
 use tower_http::catch_panic::CatchPanicLayer;
 
-use super::{health, metrics, openapi, request_id};
+use super::{health, metrics, openapi, remainder, request_id};
 use crate::app::App;
 use crate::domain::hubs::http::{platform as platform_hubs, protocol as hub, tenant as tenant_hubs};
 use crate::domain::{accounts, ble, claim_codes, streams, telemetry, tenants};
@@ -193,6 +193,7 @@ pub fn router(app: App) -> Router {
         .layer(from_fn_with_state(app.clone(), metrics::layer))
         .layer(CatchPanicLayer::custom(panicked))
         .layer(from_fn(security_headers))
+        .layer(from_fn(remainder::layer))
         .layer(from_fn(request_id::layer))
         .with_state(app)
 }

@@ -56,7 +56,7 @@ impl Health {
         });
     }
 
-    /// Scanning runs. An adapter that is blind because nothing was heard stays so until it hears, or is found to be silent.
+    /// Scanning has begun.
     pub(super) fn listening(&self, address: &str, at: Timestamp) {
         self.change(address, |adapter| adapter.enter(ScanState::Listening, at));
     }
@@ -69,23 +69,29 @@ impl Health {
         self.change(address, |adapter| adapter.enter(ScanState::Disabled, at));
     }
 
-    /// Blind from `from`, which may be earlier than now: blindness is often only noticed after a while.
-    pub(super) fn blind(&self, address: &str, from: Timestamp, reason: &str) {
+    /// Blind from `from` on, which may be earlier than now: blindness is often only noticed after a while. True when that is news.
+    pub(super) fn blind(&self, address: &str, from: Timestamp, reason: &str) -> bool {
         self.change(address, |adapter| {
             adapter.state = ScanState::Blind;
             match adapter.blind.back_mut().filter(|period| period.to.is_none()) {
-                Some(period) if period.reason == reason => {}
                 Some(period) => {
                     // The cause became clearer; the blindness is one.
-                    period.reason = reason.to_owned();
+                    let is_news = period.reason != reason;
+                    period.reason.replace_range(.., reason);
+                    is_news
                 }
                 None => {
-                    if adapter.blind.len() == MAX_BLIND_PERIODS {
-                        adapter.blind.pop_front();
-                    }
-                    adapter.blind.push_back(BlindPeriod { from, to: None, reason: reason.to_owned() });
+                    adapter.keep(BlindPeriod { from, to: None, reason: reason.to_owned() });
+                    true
                 }
             }
+        })
+    }
+
+    /// Blindness that was only noticed when it was over.
+    pub(super) fn was_blind(&self, address: &str, from: Timestamp, to: Timestamp, reason: &str) {
+        self.change(address, |adapter| {
+            adapter.keep(BlindPeriod { from, to: Some(to.max(from)), reason: reason.to_owned() });
         });
     }
 
@@ -93,11 +99,7 @@ impl Health {
         self.change(address, |adapter| adapter.restarts += 1);
     }
 
-    pub(super) fn last_heard_at(&self, address: &str) -> Option<Timestamp> {
-        self.lock().get(address).and_then(|adapter| adapter.last_heard_at)
-    }
-
-    fn change(&self, address: &str, change: impl FnOnce(&mut Adapter)) {
+    fn change<T>(&self, address: &str, change: impl FnOnce(&mut Adapter) -> T) -> T {
         let mut adapters = self.lock();
         match adapters.get_mut(address) {
             Some(adapter) => change(adapter),
@@ -129,6 +131,13 @@ impl Adapter {
         if let Some(period) = self.blind.back_mut().filter(|period| period.to.is_none()) {
             period.to = Some(at.max(period.from));
         }
+    }
+
+    fn keep(&mut self, period: BlindPeriod) {
+        if self.blind.len() == MAX_BLIND_PERIODS {
+            self.blind.pop_front();
+        }
+        self.blind.push_back(period);
     }
 
     fn turn_to(&mut self, now: Timestamp) {

@@ -5,6 +5,7 @@
 mod bluez;
 mod health;
 mod outlet;
+pub mod recognise;
 mod replay;
 mod reports;
 
@@ -103,6 +104,8 @@ pub struct Radio {
     pub adapters: watch::Receiver<Vec<Adapter>>,
     /// Scan health by adapter address.
     pub health: Health,
+    /// Why there is no adapter to scan with at all, for a person; `None` while there is one.
+    pub trouble: watch::Receiver<Option<String>>,
     /// Role by adapter address, applied at once; an adapter that is not named scans.
     pub roles: watch::Sender<BTreeMap<String, AdapterRole>>,
 }
@@ -133,13 +136,20 @@ pub fn start(source: Source, mut config: RadioConfig, cancel: CancellationToken)
     let (sender, heard) = outlet::channel();
     let (adapters_sender, adapters) = watch::channel(Vec::new());
     let (roles, roles_receiver) = watch::channel(BTreeMap::new());
+    let (trouble_sender, trouble) = watch::channel(None);
     let health = Health::new();
     let pipeline = reports::Pipeline::new(&config, health.clone(), sender);
     match source {
-        Source::BlueZ => bluez::start(config, pipeline, adapters_sender, roles_receiver, cancel),
+        Source::BlueZ => bluez::start(
+            config,
+            pipeline,
+            bluez::Outputs { adapters: adapters_sender, trouble: trouble_sender },
+            roles_receiver,
+            cancel,
+        ),
         Source::Replay(replay) => replay::start(replay, pipeline, adapters_sender, cancel)?,
     }
-    Ok(Radio { heard, adapters, health, roles })
+    Ok(Radio { heard, adapters, health, trouble, roles })
 }
 
 /// Six upper-case hex octets with colons.
@@ -151,6 +161,6 @@ fn is_address(text: &str) -> bool {
 }
 
 /// The machine's wall clock.
-fn now() -> Timestamp {
+pub fn now() -> Timestamp {
     chrono::Utc::now().into()
 }

@@ -85,12 +85,12 @@ impl Pipeline {
     }
 
     /// Hands on everything, the unfinished window too.
-    pub fn finish(mut self, now: Timestamp) {
+    pub fn finish(&mut self, now: Timestamp) {
         self.flush(now);
         if let Some(window) = &mut self.window {
             self.ready.extend(window.close(now).map(Heard::Window));
         }
-        self.sender.send(self.ready);
+        self.sender.send(std::mem::take(&mut self.ready));
     }
 
     /// Waits until the reader has caught up.
@@ -298,6 +298,7 @@ mod tests {
         assert_eq!(pipeline.health().advertisements(), 0, "counted when handed on");
         let health = pipeline.health().clone();
         pipeline.finish(at(14));
+        drop(pipeline);
         assert_eq!(events(&mut receiver).await, [(0, Some(-50)), (5, Some(-61)), (10, Some(-63)), (14, Some(-70))]);
         assert_eq!(health.advertisements(), 7);
     }
@@ -309,12 +310,14 @@ mod tests {
         all.heard(at(1), &heard("AA:00:00:00:00:01", -50, &[1]));
         all.heard(at(1), &heard("AA:00:00:00:00:01", -50, &[1]));
         all.finish(at(1));
+        drop(all);
         assert_eq!(events(&mut receiver).await.len(), 2);
 
         let (mut set_back, mut receiver) = pipeline(RadioConfig::default());
         set_back.heard(at(100), &heard("AA:00:00:00:00:01", -50, &[1]));
         set_back.heard(at(3), &heard("AA:00:00:00:00:01", -50, &[1]));
         set_back.finish(at(3));
+        drop(set_back);
         assert_eq!(events(&mut receiver).await.len(), 2);
     }
 
@@ -347,6 +350,7 @@ mod tests {
         pipeline.heard(at(62), &Advertisement { rssi: None, ..heard("AA:00:00:00:00:02", 0, &[9]) });
         pipeline.flush(at(63));
         pipeline.finish(at(70));
+        drop(pipeline);
 
         let windows: Vec<_> = receiver
             .next()
@@ -384,6 +388,7 @@ mod tests {
             pipeline.heard(at(1), &heard(&format!("AA:00:00:00:{:02X}:{:02X}", number / 256, number % 256), -50, &[1]));
         }
         pipeline.finish(at(2));
+        drop(pipeline);
         let sizes: Vec<_> = receiver
             .next()
             .await

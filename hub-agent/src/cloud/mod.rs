@@ -7,6 +7,7 @@ mod session;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use bytes::Bytes;
 use hub_protocol::Timestamp;
 use hub_protocol::envelope::{Data, Problem};
 use reqwest::header::{AUTHORIZATION, DATE, ETAG, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
@@ -58,7 +59,7 @@ pub struct Contact {
 pub struct Service {
     http: reqwest::Client,
     base: Url,
-    request_timeout: Duration,
+    pub request_timeout: Duration,
     state_dir: Arc<StateDir>,
     clock: Arc<Clock>,
     access: watch::Sender<Access>,
@@ -76,18 +77,18 @@ pub struct Request {
     /// From the service's root, such as `/v1/ble/events`.
     pub path: String,
     pub headers: HeaderMap,
-    pub body: Vec<u8>,
+    pub body: Bytes,
     /// Longer than usual where the service is asked to wait.
     pub timeout: Option<Duration>,
 }
 
 impl Request {
     pub fn get(path: impl Into<String>) -> Self {
-        Self { method: Method::GET, path: path.into(), headers: HeaderMap::new(), body: Vec::new(), timeout: None }
+        Self { method: Method::GET, path: path.into(), headers: HeaderMap::new(), body: Bytes::new(), timeout: None }
     }
 
-    pub fn post_json(path: impl Into<String>, body: Vec<u8>) -> Self {
-        let mut request = Self { method: Method::POST, body, ..Self::get(path) };
+    pub fn post_json(path: impl Into<String>, body: impl Into<Bytes>) -> Self {
+        let mut request = Self { method: Method::POST, body: body.into(), ..Self::get(path) };
         request.headers.insert(reqwest::header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         request
     }
@@ -292,7 +293,10 @@ pub fn http_client(args: &ServiceArgs) -> Result<reqwest::Client, Failure> {
         .http1_only()
         // The service never redirects; following one could carry a token elsewhere.
         .redirect(reqwest::redirect::Policy::none());
-    if let Some(file) = &args.ca_file {
+    if config::service_url(args)?.scheme() == "http" {
+        // Nothing to verify, and a machine without any authorities' certificates must do.
+        builder = builder.tls_certs_only([]);
+    } else if let Some(file) = &args.ca_file {
         let refuse = |reason: String| Failure::Config(format!("ca-file: {}: {reason}", file.display()));
         let pem = std::fs::read(file).map_err(|error| refuse(error.to_string()))?;
         let certificates = reqwest::Certificate::from_pem_bundle(&pem)
@@ -302,7 +306,12 @@ pub fn http_client(args: &ServiceArgs) -> Result<reqwest::Client, Failure> {
         }
         builder = builder.tls_certs_merge(certificates);
     }
-    builder.build().map_err(|error| Failure::Failed(format!("cannot set up TLS: {}", chain(&error))))
+    builder.build().map_err(|error| {
+        Failure::Failed(format!(
+            "cannot set up TLS: {}; install the system's authorities (Debian: ca-certificates) or give --ca-file",
+            chain(&error)
+        ))
+    })
 }
 
 /// Makes aws-lc-rs the one provider of cryptography for TLS. To be called once, before anything connects.

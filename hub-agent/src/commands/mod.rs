@@ -1,4 +1,6 @@
 //! What the commands beside `run` do.
 
 pub mod claim;
+pub mod scan;
+mod scan_table;
 pub mod status;

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use bytes::Bytes;
 use hub_protocol::{BatchUuid, Timestamp};
 use serde::Serialize;
 use tokio::sync::{mpsc, oneshot};
@@ -50,7 +51,7 @@ pub struct Batch {
     pub batch: BatchUuid,
     pub records: u64,
     /// JSON, compressed with zstd.
-    pub body: Vec<u8>,
+    pub body: Bytes,
 }
 
 /// How full the spool is, and what it had to give up.
@@ -134,7 +135,7 @@ impl Spool {
         std::thread::Builder::new().name("spool".into()).spawn(move || worker.run(inbox, alive))?;
         let ticks = commands.downgrade();
         tokio::spawn(async move {
-            let mut interval = tokio::time::interval((commit_every / 4).max(Duration::from_millis(10)));
+            let mut interval = tokio::time::interval((commit_every / 5).max(Duration::from_millis(10)));
             interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
             loop {
                 interval.tick().await;

@@ -1,6 +1,7 @@
 //! All SQL of the spool: one table of segments in the order they came, counters, and the clock of each boot.
 //! Every change is one transaction that is on the disk when its call returns. Used by the spool's thread alone.
 
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use hub_protocol::{BatchUuid, Timestamp};
@@ -138,6 +139,12 @@ impl From<rusqlite::Error> for StoreError {
     }
 }
 
+impl From<std::io::Error> for StoreError {
+    fn from(error: std::io::Error) -> Self {
+        Self::Unavailable(error.to_string())
+    }
+}
+
 pub struct Store {
     connection: Connection,
     usage: PerKind<Usage>,
@@ -149,6 +156,8 @@ pub struct Store {
 
 impl Store {
     pub fn open(path: &Path) -> Result<Self, StoreError> {
+        // What is heard is the owner's alone; the files beside it get the same mode from SQLite.
+        std::fs::File::options().create(true).append(true).mode(0o600).open(path)?;
         let connection = Connection::open(path)?;
         connection.pragma_update(None, "journal_mode", "WAL")?;
         // A commit is on the disk when it returns; how many there are bounds what a power cut can cost.
@@ -391,6 +400,11 @@ impl Store {
             [boot],
             |row| row.get(0),
         )?)
+    }
+
+    /// Writes what is there already: fails as long as nothing can be written.
+    pub fn probe(&self) -> Result<(), StoreError> {
+        Ok(self.connection.pragma_update(None, "user_version", SCHEMA_VERSION)?)
     }
 
     /// Gives the disk its room back when nothing is left in a file that had grown.

@@ -48,8 +48,7 @@ fn crash(dir: &Path) -> tempfile::TempDir {
 }
 
 fn upload(batch: &Batch) -> BleEventUpload {
-    let upload: BleEventUpload =
-        serde_json::from_slice(&zstd::stream::decode_all(batch.body.as_slice()).unwrap()).unwrap();
+    let upload: BleEventUpload = serde_json::from_slice(&zstd::stream::decode_all(&batch.body[..]).unwrap()).unwrap();
     assert_eq!(upload.batch_uuid, batch.batch);
     assert_eq!(upload.events.len() as u64, batch.records);
     upload

@@ -31,6 +31,9 @@ const MAX_UPLOAD_BYTES: usize = 1 << 20;
 /// Uploads that were refused and are kept for someone to look at.
 const MAX_REFUSED_KEPT: usize = 16;
 
+/// The spool may hold this much on the fullest disk: what is heard passes through it on its way to the service.
+const MIN_BYTES: u64 = 4 << 20;
+
 const REOPEN_EVERY: Duration = Duration::from_secs(30);
 const DISK_CHECK_EVERY: Duration = Duration::from_secs(10);
 
@@ -97,8 +100,8 @@ impl Worker {
                     if self.store.is_none() && self.opened_at.elapsed() >= REOPEN_EVERY {
                         self.open();
                     }
-                    // A quarter early: the next tick would be a quarter late.
-                    if self.committed_at.elapsed() >= self.config.commit_every * 3 / 4 {
+                    // A tick early: the next one would be late.
+                    if self.committed_at.elapsed() >= self.config.commit_every * 4 / 5 {
                         self.commit();
                     }
                     self.publish();
@@ -296,9 +299,8 @@ impl Worker {
 
     /// Whether a disk that failed can be written again, when there is nothing to write.
     fn probe(&mut self) -> bool {
-        let offset = self.clock.offset();
         let Some(store) = &mut self.store else { return false };
-        match store.set_boot_offset(self.clock.boot(), offset.micros) {
+        match store.probe() {
             Ok(()) => {
                 self.works();
                 true
@@ -320,7 +322,7 @@ impl Worker {
         let free_bytes =
             rustix::fs::statvfs(&self.config.dir).map_or(u64::MAX, |disk| disk.f_bavail.saturating_mul(disk.f_frsize));
         let room = free_bytes.saturating_sub(self.config.disk_headroom_bytes);
-        self.limit_bytes = self.config.max_bytes.min(file_bytes.saturating_add(room));
+        self.limit_bytes = self.config.max_bytes.min(file_bytes.saturating_add(room).max(MIN_BYTES));
         self.limit_bytes
     }
 
@@ -343,9 +345,12 @@ impl Worker {
         let (kind, batch) = (first.kind, first.batch);
         *self.offered.get_mut(kind) = Some((batch, Range { kind, first: first.id, last: last.id }));
         match self.frames.upload(&segments) {
-            Ok(body) => {
-                Some(Batch { kind, batch, records: segments.iter().map(|segment| segment.records).sum(), body })
-            }
+            Ok(body) => Some(Batch {
+                kind,
+                batch,
+                records: segments.iter().map(|segment| segment.records).sum(),
+                body: body.into(),
+            }),
             Err(error) => {
                 tracing::error!(%error, "an upload cannot be compressed");
                 None

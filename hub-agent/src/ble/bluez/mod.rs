@@ -1,23 +1,307 @@
-//! The machine's adapters, through BlueZ over D-Bus. The only place that knows D-Bus.
+//! The machine's adapters, through BlueZ over D-Bus. The only place that knows D-Bus. Owns which adapters are scanned, and that scanning
+//! goes on whatever happens to the bus, to bluetoothd or to a controller. There is one connection with one subscription, and every value is
+//! read from the signals: an advertisement costs no call.
 
-use std::collections::BTreeMap;
+mod bus;
+mod scanner;
+mod wire;
+mod world;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use hub_protocol::hub::{Adapter, AdapterRole};
 use tokio::sync::watch;
+use tokio::task::{AbortHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 
+use self::bus::{Bus, CallError, Listener};
+use self::scanner::Scanner;
+use self::wire::{Kind, Message, Value};
+use self::world::World;
 use super::reports::Pipeline;
 use super::{RadioConfig, now};
 
+const BLUEZ: &str = "org.bluez";
+const BUS: &str = "org.freedesktop.DBus";
+const PROPERTIES: &str = "org.freedesktop.DBus.Properties";
+const OBJECT_MANAGER: &str = "org.freedesktop.DBus.ObjectManager";
+const TICK: Duration = Duration::from_secs(1);
+const FIRST_RETRY: Duration = Duration::from_secs(1);
+const LAST_RETRY: Duration = Duration::from_secs(30);
+
+/// What is told to the outside besides what is heard.
+pub struct Outputs {
+    pub adapters: watch::Sender<Vec<Adapter>>,
+    pub trouble: watch::Sender<Option<String>>,
+}
+
 pub fn start(
-    _config: RadioConfig,
+    config: RadioConfig,
     pipeline: Pipeline,
-    _adapters: watch::Sender<Vec<Adapter>>,
-    _roles: watch::Receiver<BTreeMap<String, AdapterRole>>,
+    outputs: Outputs,
+    roles: watch::Receiver<BTreeMap<String, AdapterRole>>,
     cancel: CancellationToken,
 ) {
-    tokio::spawn(async move {
-        cancel.cancelled().await;
-        pipeline.finish(now());
-    });
+    let supervisor = Supervisor {
+        shared: Shared { world: Arc::new(Mutex::new(World::new(pipeline))), changes: watch::Sender::new(0) },
+        config: Arc::new(config),
+        outputs,
+        roles,
+        known: BTreeSet::new(),
+    };
+    tokio::spawn(supervisor.run(cancel));
+}
+
+/// What the listener, the supervisor and the scanners share.
+#[derive(Clone, Debug)]
+struct Shared {
+    world: Arc<Mutex<World>>,
+    /// Counts changes of adapters and of bluetoothd's presence.
+    changes: watch::Sender<u64>,
+}
+
+impl Shared {
+    /// Held for moments only, and never across an await.
+    fn world(&self) -> MutexGuard<'_, World> {
+        self.world.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note_change(&self) {
+        self.changes.send_modify(|count| *count += 1);
+    }
+}
+
+struct Supervisor {
+    shared: Shared,
+    config: Arc<RadioConfig>,
+    outputs: Outputs,
+    roles: watch::Receiver<BTreeMap<String, AdapterRole>>,
+    /// Addresses of adapters that are expected: configured, or seen before.
+    known: BTreeSet<String>,
+}
+
+impl Supervisor {
+    async fn run(mut self, cancel: CancellationToken) {
+        self.known.extend(self.config.adapters.iter().cloned());
+        let mut retry = FIRST_RETRY;
+        loop {
+            let mut tasks = JoinSet::new();
+            let Some(reason) = cancel.run_until_cancelled(self.connection(&mut tasks)).await else { break };
+            tasks.shutdown().await;
+            let was_up = !self.shared.world().owner.is_empty();
+            self.bluez_is_gone(&reason);
+            retry = if was_up { FIRST_RETRY } else { (retry * 2).min(LAST_RETRY) };
+            if cancel.run_until_cancelled(tokio::time::sleep(retry)).await.is_none() {
+                break;
+            }
+        }
+        self.shared.world().pipeline().finish(now());
+    }
+
+    /// Scans until the connection is lost, and says why it was.
+    async fn connection(&mut self, tasks: &mut JoinSet<()>) -> String {
+        let (bus, incoming) = match Bus::connect().await {
+            Ok(connected) => connected,
+            Err(error) => return format!("D-Bus cannot be reached: {error}"),
+        };
+        let (lost, mut why_lost) = watch::channel(None);
+        let signals = Signals { shared: self.shared.clone() };
+        tasks.spawn(async move {
+            let error = incoming.run(signals).await;
+            lost.send_replace(Some(format!("the connection to D-Bus is lost: {error}")));
+        });
+        let scan = self.scan(&bus, tasks);
+        tokio::select! {
+            Err(error) = scan => format!("D-Bus refuses us: {error}"),
+            Ok(reason) = why_lost.wait_for(Option::is_some) => reason.clone().unwrap_or_default(),
+        }
+    }
+
+    async fn scan(&mut self, bus: &Bus, tasks: &mut JoinSet<()>) -> Result<(), CallError> {
+        bus.hello().await?;
+        for rule in [
+            "type='signal',sender='org.bluez',path_namespace='/org/bluez',\
+             interface='org.freedesktop.DBus.Properties',member='PropertiesChanged'",
+            "type='signal',sender='org.bluez',path='/',interface='org.freedesktop.DBus.ObjectManager'",
+            "type='signal',sender='org.freedesktop.DBus',path='/org/freedesktop/DBus',\
+             interface='org.freedesktop.DBus',member='NameOwnerChanged',arg0='org.bluez'",
+        ] {
+            bus.add_match(rule).await?;
+        }
+        // Where bluetoothd is started on demand, this is the demand. Where it is not, the name's owner will be announced.
+        let _ = bus.bus_call("StartServiceByName", "su", &[Value::Str(BLUEZ), Value::Int(0)]).await;
+        if let Ok(reply) = bus.bus_call("GetNameOwner", "s", &[Value::Str(BLUEZ)]).await {
+            self.shared.world().owner = reply.body().first().and_then(Value::as_str).unwrap_or_default().to_owned();
+        }
+        let mut loaded_from = String::new();
+        let mut scanners = BTreeMap::new();
+        let mut changes = self.shared.changes.subscribe();
+        let mut tick = tokio::time::interval(TICK);
+        loop {
+            let owner = self.shared.world().owner.clone();
+            if owner != loaded_from {
+                scanners.values().for_each(AbortHandle::abort);
+                scanners.clear();
+                if owner.is_empty() {
+                    self.bluez_is_gone("bluetoothd is not running (try: systemctl start bluetooth)");
+                } else {
+                    self.load(bus).await;
+                }
+                loaded_from = owner;
+            }
+            if !loaded_from.is_empty() {
+                self.reconcile(bus, tasks, &mut scanners);
+            } else {
+                self.trouble("bluetoothd is not running (try: systemctl start bluetooth)");
+            }
+            tokio::select! {
+                _ = changes.changed() => {}
+                _ = tick.tick() => {
+                    self.publish();
+                    self.shared.world().pipeline().flush(now());
+                }
+            }
+            while tasks.try_join_next().is_some() {}
+        }
+    }
+
+    async fn load(&self, bus: &Bus) {
+        match bus.call(BLUEZ, "/", OBJECT_MANAGER, "GetManagedObjects", "", &[]).await {
+            Ok(reply) => {
+                if let Some(objects) = reply.body().first() {
+                    self.shared.world().load(objects, now());
+                }
+            }
+            // It answers nobody, or not us; the reason is told as the one for having no adapter.
+            Err(error) => self.trouble(&format!("bluetoothd does not list its adapters: {error}")),
+        }
+    }
+
+    /// A scanner for every adapter that is to be used and is there, and none for any other.
+    fn reconcile(
+        &mut self,
+        bus: &Bus,
+        tasks: &mut JoinSet<()>,
+        scanners: &mut BTreeMap<(String, String), AbortHandle>,
+    ) {
+        let mut present = BTreeSet::new();
+        for (path, seen) in self.shared.world().adapters() {
+            let address = &seen.adapter.address;
+            if !address.is_empty() && (self.config.adapters.is_empty() || self.config.adapters.contains(address)) {
+                present.insert((address.clone(), path.clone()));
+            }
+        }
+        scanners.retain(|key, scanner| {
+            let stays = present.contains(key);
+            if !stays {
+                scanner.abort();
+            }
+            stays
+        });
+        for (address, path) in &present {
+            scanners.entry((address.clone(), path.clone())).or_insert_with(|| {
+                self.known.insert(address.clone());
+                tasks.spawn(Scanner::new(bus, &self.shared, &self.config, &self.roles, address, path).run())
+            });
+        }
+        for address in &self.known {
+            if !present.iter().any(|(there, _)| there == address) {
+                self.blind(address, "the adapter is not there: unplugged, or its driver has failed");
+            }
+        }
+        if present.is_empty() {
+            self.trouble("there is no Bluetooth adapter to scan with (hub-agent check tells what there is)");
+        } else {
+            self.outputs.trouble.send_if_modified(|trouble| trouble.take().is_some());
+        }
+    }
+
+    fn bluez_is_gone(&self, reason: &str) {
+        {
+            let mut world = self.shared.world();
+            world.clear();
+            world.owner.clear();
+        }
+        for address in &self.known {
+            self.blind(address, reason);
+        }
+        self.trouble(reason);
+        self.publish();
+    }
+
+    fn blind(&self, address: &str, reason: &str) {
+        let health = self.shared.world().pipeline().health().clone();
+        if health.blind(address, now(), reason) {
+            tracing::warn!(adapter = address, reason, "the hub is blind");
+        }
+    }
+
+    fn trouble(&self, reason: &str) {
+        let is_new = self.outputs.trouble.send_if_modified(|trouble| {
+            let is_new = trouble.as_deref() != Some(reason);
+            *trouble = Some(reason.to_owned());
+            is_new
+        });
+        if is_new {
+            tracing::warn!(reason, "no adapter to scan with");
+        }
+    }
+
+    /// Told once a second at most: BlueZ restarts discovery every few seconds, which is over before it matters to anyone.
+    fn publish(&self) {
+        let mut adapters: Vec<_> = self.shared.world().adapters().map(|(_, seen)| seen.adapter.clone()).collect();
+        adapters.sort_by(|a, b| a.address.cmp(&b.address));
+        self.outputs.adapters.send_if_modified(|before| {
+            let is_new = *before != adapters;
+            *before = adapters;
+            is_new
+        });
+    }
+}
+
+/// Takes in what arrives on the connection.
+struct Signals {
+    shared: Shared,
+}
+
+impl Listener for Signals {
+    fn batch(&mut self, messages: &[Message<'_>]) {
+        let at = now();
+        let mut world = self.shared.world();
+        let mut changed = false;
+        for message in messages {
+            changed |= signal(&mut world, message, at);
+        }
+        world.pipeline().flush(at);
+        drop(world);
+        if changed {
+            self.shared.note_change();
+        }
+    }
+}
+
+/// True when adapters or bluetoothd's presence changed.
+fn signal(world: &mut World, message: &Message<'_>, at: hub_protocol::Timestamp) -> bool {
+    if message.kind != Kind::Signal {
+        return false;
+    }
+    let Ok(body) = message.body() else { return false };
+    match (message.interface, message.member, body.as_slice()) {
+        (BUS, "NameOwnerChanged", [Value::Str(BLUEZ), _, Value::Str(owner)]) if message.sender == BUS => {
+            world.owner = (*owner).to_owned();
+            true
+        }
+        // Anyone may send us a signal; only bluetoothd is believed.
+        _ if world.owner.is_empty() || message.sender != world.owner => false,
+        (PROPERTIES, "PropertiesChanged", [Value::Str(interface), properties, invalidated]) => {
+            world.changed(message.path, interface, properties, invalidated.items(), at)
+        }
+        (OBJECT_MANAGER, "InterfacesAdded", [Value::Str(path), interfaces]) => world.added(path, interfaces, at, true),
+        (OBJECT_MANAGER, "InterfacesRemoved", [Value::Str(path), interfaces]) => {
+            world.removed(path, interfaces.items())
+        }
+        _ => false,
+    }
 }

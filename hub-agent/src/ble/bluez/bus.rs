@@ -1,0 +1,392 @@
+//! One connection to the system bus: signs in, makes calls, and hands every other message to whoever listens. Reads all there is
+//! and then rests a little, so that a thousand signals a second are some fifty wake-ups. Knows nothing of Bluetooth.
+
+use std::collections::HashMap;
+use std::io;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixStream as StdUnixStream};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::{mpsc, oneshot};
+
+use super::wire::{Kind, Malformed, Message, NO_REPLY_EXPECTED, Outgoing, Value};
+
+const DEFAULT_ADDRESS: &str = "unix:path=/run/dbus/system_bus_socket";
+const BUS: &str = "org.freedesktop.DBus";
+const BUS_PATH: &str = "/org/freedesktop/DBus";
+/// A bluetoothd that hangs must not hang the agent.
+const CALL_TIMEOUT: Duration = Duration::from_secs(10);
+const SIGN_IN_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long to let signals gather.
+const REST: Duration = Duration::from_millis(20);
+const READ_BYTES: usize = 64 << 10;
+
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    #[error("DBUS_SYSTEM_BUS_ADDRESS is {0:?}; only unix:path= and unix:abstract= are understood")]
+    Address(String),
+    #[error("cannot connect to {address}: {error}")]
+    Connect { address: String, error: io::Error },
+    #[error("the bus at {address} does not let this user in: {answer}")]
+    Refused { address: String, answer: String },
+}
+
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum CallError {
+    #[error("{message} ({name})")]
+    Remote { name: String, message: String },
+    #[error("no answer within {} s", CALL_TIMEOUT.as_secs())]
+    Timeout,
+    #[error("the connection to the bus is lost")]
+    Disconnected,
+}
+
+impl CallError {
+    /// Whether the other side answered with this error, whatever its namespace.
+    pub fn is(&self, error: &str) -> bool {
+        matches!(self, Self::Remote { name, .. } if name.rsplit('.').next() == Some(error))
+    }
+}
+
+/// A whole message, kept.
+#[derive(Debug)]
+pub struct Reply(Vec<u8>);
+
+impl Reply {
+    /// The arguments of the answer; none if it is malformed.
+    pub fn body(&self) -> Vec<Value<'_>> {
+        match Message::parse(&self.0) {
+            Ok(Some((message, _))) => message.body().unwrap_or_default(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+type Answer = Result<Reply, CallError>;
+
+/// The sending side; cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Bus {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    /// A task writes, so that a caller who gives up leaves no half message on the wire.
+    writer: mpsc::Sender<Vec<u8>>,
+    serial: AtomicU32,
+    /// Calls that wait for their answers; `None` once the connection is lost.
+    waiting: Mutex<Option<HashMap<u32, oneshot::Sender<Answer>>>>,
+}
+
+/// The receiving side.
+#[derive(Debug)]
+pub struct Incoming {
+    reader: OwnedReadHalf,
+    shared: Arc<Shared>,
+}
+
+/// The address of the system bus.
+pub fn address() -> String {
+    std::env::var("DBUS_SYSTEM_BUS_ADDRESS").ok().filter(|text| !text.is_empty()).unwrap_or(DEFAULT_ADDRESS.to_owned())
+}
+
+impl Bus {
+    /// Connects and signs in. Calls are answered only while `Incoming::run` runs; the first has to be `hello`.
+    pub async fn connect() -> Result<(Self, Incoming), ConnectError> {
+        let address = address();
+        let stream = connect_any(&address).await?;
+        let signed_in = tokio::time::timeout(SIGN_IN_TIMEOUT, sign_in(stream, &address)).await;
+        let stream = signed_in.unwrap_or_else(|_| {
+            Err(ConnectError::Refused { address: address.clone(), answer: "it does not answer".to_owned() })
+        })?;
+        let (reader, writer) = stream.into_split();
+        let shared = Arc::new(Shared {
+            writer: start_writer(writer),
+            serial: AtomicU32::new(1),
+            waiting: Mutex::new(Some(HashMap::new())),
+        });
+        Ok((Self { shared: shared.clone() }, Incoming { reader, shared }))
+    }
+
+    /// Gets this connection its name on the bus. The bus serves nobody who has not said hello.
+    pub async fn hello(&self) -> Result<(), CallError> {
+        self.bus_call("Hello", "", &[]).await.map(drop)
+    }
+
+    pub async fn add_match(&self, rule: &str) -> Result<(), CallError> {
+        self.bus_call("AddMatch", "s", &[Value::Str(rule)]).await.map(drop)
+    }
+
+    /// A call to the bus itself.
+    pub async fn bus_call(&self, member: &str, signature: &str, body: &[Value<'_>]) -> Answer {
+        self.call(BUS, BUS_PATH, BUS, member, signature, body).await
+    }
+
+    pub async fn call(
+        &self,
+        destination: &str,
+        path: &str,
+        interface: &str,
+        member: &str,
+        signature: &str,
+        body: &[Value<'_>],
+    ) -> Answer {
+        let call = Outgoing {
+            kind: Kind::Call,
+            flags: 0,
+            reply_serial: 0,
+            destination,
+            path,
+            interface,
+            member,
+            error_name: "",
+            signature,
+            body,
+        };
+        let serial = self.shared.next_serial();
+        let (sender, answer) = oneshot::channel();
+        match &mut *self.shared.waiting() {
+            Some(waiting) => waiting.insert(serial, sender),
+            None => return Err(CallError::Disconnected),
+        };
+        let answer = match self.shared.writer.send(call.encode(serial)).await {
+            Ok(()) => tokio::time::timeout(CALL_TIMEOUT, answer).await,
+            Err(_) => Ok(Ok(Err(CallError::Disconnected))),
+        };
+        if let Some(waiting) = &mut *self.shared.waiting() {
+            waiting.remove(&serial);
+        }
+        match answer {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(_)) => Err(CallError::Disconnected),
+            Err(_) => Err(CallError::Timeout),
+        }
+    }
+
+    /// Answers a call that was made to us, if an answer is wanted.
+    pub fn reply(&self, to: &Message<'_>, answer: Result<(&str, &[Value<'_>]), &str>) {
+        if to.flags & NO_REPLY_EXPECTED != 0 {
+            return;
+        }
+        let (kind, error_name, signature, body) = match answer {
+            Ok((signature, body)) => (Kind::Return, "", signature, body),
+            Err(name) => (Kind::Error, name, "", &[][..]),
+        };
+        let reply = Outgoing {
+            kind,
+            flags: NO_REPLY_EXPECTED,
+            reply_serial: to.serial,
+            destination: to.sender,
+            path: "",
+            interface: "",
+            member: "",
+            error_name,
+            signature,
+            body,
+        };
+        // A connection that is lost is noticed by its reader, and whoever floods us with calls can do without some answers.
+        let _ = self.shared.writer.try_send(reply.encode(self.shared.next_serial()));
+    }
+}
+
+/// Takes in what arrives, in batches.
+pub trait Listener: Send {
+    fn batch(&mut self, messages: &[Message<'_>]);
+}
+
+impl Incoming {
+    /// Reads until the connection is lost, and says why.
+    pub async fn run(mut self, mut listener: impl Listener) -> io::Error {
+        let error = self.read(&mut listener).await;
+        *self.shared.waiting() = None;
+        error
+    }
+
+    async fn read(&mut self, listener: &mut impl Listener) -> io::Error {
+        let mut buffer = Vec::with_capacity(READ_BYTES);
+        loop {
+            if let Err(error) = self.fill(&mut buffer).await {
+                return error;
+            }
+            match self.take(&buffer, listener) {
+                Ok(taken) => drop(buffer.drain(..taken)),
+                Err(malformed) => return io::Error::new(io::ErrorKind::InvalidData, malformed),
+            }
+            if buffer.is_empty() && buffer.capacity() > 4 * READ_BYTES {
+                buffer = Vec::with_capacity(READ_BYTES);
+            }
+            tokio::time::sleep(REST).await;
+        }
+    }
+
+    /// Waits for something to read, and reads all of it, a mouthful at most.
+    async fn fill(&mut self, buffer: &mut Vec<u8>) -> io::Result<()> {
+        let full = buffer.len() + 16 * READ_BYTES;
+        self.reader.readable().await?;
+        loop {
+            buffer.reserve(READ_BYTES / 2);
+            match self.reader.try_read_buf(buffer) {
+                Ok(0) => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the bus closed the connection")),
+                Ok(_) if buffer.len() >= full => return Ok(()),
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn take(&self, buffer: &[u8], listener: &mut impl Listener) -> Result<usize, Malformed> {
+        let mut taken = 0;
+        let mut messages = Vec::new();
+        while let Some((message, length)) = Message::parse(buffer.get(taken..).unwrap_or_default())? {
+            if matches!(message.kind, Kind::Return | Kind::Error) {
+                let whole = buffer.get(taken..taken + length).unwrap_or_default();
+                self.shared.answer(&message, whole);
+            } else {
+                messages.push(message);
+            }
+            taken += length;
+        }
+        listener.batch(&messages);
+        Ok(taken)
+    }
+}
+
+impl Shared {
+    fn waiting(&self) -> MutexGuard<'_, Option<HashMap<u32, oneshot::Sender<Answer>>>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn next_serial(&self) -> u32 {
+        loop {
+            let serial = self.serial.fetch_add(1, Ordering::Relaxed);
+            if serial != 0 {
+                return serial;
+            }
+        }
+    }
+
+    fn answer(&self, message: &Message<'_>, whole: &[u8]) {
+        let waiting = self.waiting().as_mut().and_then(|waiting| waiting.remove(&message.reply_serial));
+        // Nobody waits any more for an answer that came too late.
+        let Some(sender) = waiting else { return };
+        let answer = if message.kind == Kind::Error {
+            let body = message.body().unwrap_or_default();
+            let text = body.first().and_then(Value::as_str).unwrap_or_default();
+            Err(CallError::Remote { name: message.error_name.to_owned(), message: text.to_owned() })
+        } else {
+            Ok(Reply(whole.to_vec()))
+        };
+        let _ = sender.send(answer);
+    }
+}
+
+fn start_writer(mut writer: OwnedWriteHalf) -> mpsc::Sender<Vec<u8>> {
+    let (sender, mut messages) = mpsc::channel::<Vec<u8>>(64);
+    tokio::spawn(async move {
+        while let Some(message) = messages.recv().await {
+            if writer.write_all(&message).await.is_err() {
+                return;
+            }
+        }
+    });
+    sender
+}
+
+async fn connect_any(address: &str) -> Result<UnixStream, ConnectError> {
+    let mut failed = None;
+    for entry in address.split(';').filter(|entry| !entry.is_empty()) {
+        match connect_one(entry).await {
+            Ok(Some(stream)) => return Ok(stream),
+            Ok(None) => {}
+            Err(error) => failed = Some(ConnectError::Connect { address: entry.to_owned(), error }),
+        }
+    }
+    Err(failed.unwrap_or_else(|| ConnectError::Address(address.to_owned())))
+}
+
+/// `None` when the address is of a kind that is not understood.
+async fn connect_one(entry: &str) -> io::Result<Option<UnixStream>> {
+    let Some(options) = entry.strip_prefix("unix:") else { return Ok(None) };
+    for option in options.split(',') {
+        match option.split_once('=') {
+            Some(("path", path)) => return UnixStream::connect(unescape(path)).await.map(Some),
+            Some(("abstract", name)) => {
+                let address = SocketAddr::from_abstract_name(unescape(name))?;
+                let stream = StdUnixStream::connect_addr(&address)?;
+                stream.set_nonblocking(true)?;
+                return UnixStream::from_std(stream).map(Some);
+            }
+            _ => {}
+        }
+    }
+    Ok(None)
+}
+
+/// `%20` and the like, as bus addresses write what they may not hold.
+fn unescape(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('%') {
+        bytes.extend(before.as_bytes());
+        match after.split_at_checked(2).and_then(|(digits, tail)| Some((u8::from_str_radix(digits, 16).ok()?, tail))) {
+            Some((byte, tail)) => {
+                bytes.push(byte);
+                rest = tail;
+            }
+            None => {
+                bytes.push(b'%');
+                rest = after;
+            }
+        }
+    }
+    bytes.extend(rest.as_bytes());
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Says who we are; the bus checks it against what the kernel says.
+async fn sign_in(mut stream: UnixStream, address: &str) -> Result<UnixStream, ConnectError> {
+    let connect = |error| ConnectError::Connect { address: address.to_owned(), error };
+    let user = hex::encode(rustix::process::geteuid().as_raw().to_string());
+    stream.write_all(format!("\0AUTH EXTERNAL {user}\r\n").as_bytes()).await.map_err(connect)?;
+    let mut answer = Vec::new();
+    while !answer.ends_with(b"\r\n") && answer.len() < 512 {
+        // Byte by byte: what comes behind the line is not ours to take. There is one such line in a connection's life.
+        match stream.read_u8().await {
+            Ok(byte) => answer.push(byte),
+            Err(error) => return Err(connect(error)),
+        }
+    }
+    if !answer.starts_with(b"OK ") {
+        let answer = String::from_utf8_lossy(&answer).trim().to_owned();
+        return Err(ConnectError::Refused { address: address.to_owned(), answer });
+    }
+    stream.write_all(b"BEGIN\r\n").await.map_err(connect)?;
+    Ok(stream)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes_of_bus_addresses_are_read() {
+        for (escaped, plain) in [("/run/a%20b", "/run/a b"), ("%2Ftmp", "/tmp"), ("50%", "50%"), ("a%zzb", "a%zzb")] {
+            assert_eq!(unescape(escaped), plain);
+        }
+    }
+
+    #[tokio::test]
+    async fn an_address_of_another_kind_is_named() {
+        let error = connect_any("tcp:host=localhost").await.unwrap_err();
+        assert!(matches!(error, ConnectError::Address(_)), "{error}");
+        let error = connect_any("unix:path=/nonexistent/bus,guid=1").await.unwrap_err();
+        assert!(error.to_string().contains("/nonexistent/bus"), "{error}");
+    }
+}

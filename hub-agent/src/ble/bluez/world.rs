@@ -1,0 +1,375 @@
+//! What BlueZ says there is: its adapters, and for each device what it advertised last, so that a signal that names only the new RSSI
+//! still makes a whole report. Fed by signals alone; makes no calls. Takes any value of any type: what does not fit is left out.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use hub_protocol::Timestamp;
+use hub_protocol::ble::{Advertisement, Payload};
+use hub_protocol::hub::Adapter;
+
+use super::super::is_address;
+use super::super::reports::Pipeline;
+use super::wire::Value;
+
+pub const ADAPTER: &str = "org.bluez.Adapter1";
+pub const DEVICE: &str = "org.bluez.Device1";
+pub const MONITOR_MANAGER: &str = "org.bluez.AdvertisementMonitorManager1";
+
+/// BlueZ forgets devices by itself; this only bounds us should it not.
+const MAX_DEVICES: usize = 4_096;
+/// So many advertisers do not all fall silent at once.
+pub const MANY_ADVERTISERS: usize = 8;
+const BASE_UUID_HEAD: &str = "0000";
+const BASE_UUID_TAIL: &str = "-0000-1000-8000-00805f9b34fb";
+
+#[derive(Debug)]
+pub struct World {
+    /// bluetoothd's name on the bus; empty while it is not running.
+    pub owner: String,
+    /// By object path.
+    adapters: BTreeMap<String, Seen>,
+    devices: HashMap<String, Device>,
+    pipeline: Pipeline,
+}
+
+/// One adapter.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    pub adapter: Adapter,
+    /// BlueZ can listen passively on it.
+    pub passive: bool,
+    /// What its devices say is reported. Another program's discovery on an adapter that is not ours is not.
+    pub reporting: bool,
+    /// Advertisements since it appeared.
+    pub heard: u64,
+    /// The first few that were heard since `forget_advertisers`.
+    advertisers: HashSet<String>,
+}
+
+#[derive(Debug)]
+struct Device {
+    advertisement: Advertisement,
+    adapter_path: String,
+    /// Somebody is connected to it, so a name or service may have been read instead of heard.
+    connected: bool,
+    last_heard: Timestamp,
+}
+
+impl World {
+    pub fn new(pipeline: Pipeline) -> Self {
+        Self { owner: String::new(), adapters: BTreeMap::new(), devices: HashMap::new(), pipeline }
+    }
+
+    pub fn pipeline(&mut self) -> &mut Pipeline {
+        &mut self.pipeline
+    }
+
+    pub fn adapters(&self) -> impl Iterator<Item = (&String, &Seen)> {
+        self.adapters.iter()
+    }
+
+    pub fn adapter(&self, path: &str) -> Option<&Seen> {
+        self.adapters.get(path)
+    }
+
+    pub fn set_reporting(&mut self, path: &str, reporting: bool) {
+        if let Some(seen) = self.adapters.get_mut(path) {
+            seen.reporting = reporting;
+        }
+    }
+
+    pub fn forget_advertisers(&mut self, path: &str) {
+        if let Some(seen) = self.adapters.get_mut(path) {
+            seen.advertisers.clear();
+        }
+    }
+
+    /// bluetoothd has gone, or its name passed to another: nothing that was known holds.
+    pub fn clear(&mut self) {
+        self.adapters.clear();
+        self.devices.clear();
+    }
+
+    /// Everything there is: the answer to `GetManagedObjects`. What was known of adapters that are still there is kept.
+    pub fn load(&mut self, objects: &Value<'_>, at: Timestamp) {
+        let mut before = std::mem::take(&mut self.adapters);
+        self.devices.clear();
+        for (path, interfaces) in objects.entries() {
+            if let Some(path) = path.as_str() {
+                self.added(path, interfaces, at, false);
+                if let (Some(seen), Some(old)) = (self.adapters.get_mut(path), before.remove(path)) {
+                    *seen = Seen { adapter: seen.adapter.clone(), passive: seen.passive, ..old };
+                }
+            }
+        }
+    }
+
+    /// Interfaces were added to an object; `heard` if the radio is the cause. True when adapters changed.
+    pub fn added(&mut self, path: &str, interfaces: &Value<'_>, at: Timestamp, heard: bool) -> bool {
+        if let Some(properties) = interfaces.get(DEVICE) {
+            self.device_changed(path, properties, &[], at, heard);
+        }
+        if let Some(properties) = interfaces.get(ADAPTER) {
+            self.adapters.insert(path.to_owned(), Seen::new(path));
+            self.adapter_changed(path, properties);
+        }
+        if let Some(properties) = interfaces.get(MONITOR_MANAGER)
+            && let Some(seen) = self.adapters.get_mut(path)
+        {
+            let kinds = properties.get("SupportedMonitorTypes").map(Value::items).unwrap_or_default();
+            seen.passive = kinds.iter().any(|kind| kind.as_str() == Some("or_patterns"));
+        }
+        interfaces.get(ADAPTER).is_some() || interfaces.get(MONITOR_MANAGER).is_some()
+    }
+
+    /// Interfaces were removed from an object. True when adapters changed.
+    pub fn removed(&mut self, path: &str, interfaces: &[Value<'_>]) -> bool {
+        let is_removed = |interface| interfaces.iter().any(|name| name.as_str() == Some(interface));
+        if is_removed(DEVICE) {
+            self.devices.remove(path);
+        }
+        if !is_removed(ADAPTER) {
+            return false;
+        }
+        self.devices.retain(|_, device| device.adapter_path != path);
+        self.adapters.remove(path).is_some()
+    }
+
+    /// Properties of an object changed. True when adapters changed.
+    pub fn changed(
+        &mut self,
+        path: &str,
+        interface: &str,
+        properties: &Value<'_>,
+        invalidated: &[Value<'_>],
+        at: Timestamp,
+    ) -> bool {
+        match interface {
+            DEVICE => {
+                self.device_changed(path, properties, invalidated, at, true);
+                false
+            }
+            ADAPTER if self.adapters.contains_key(path) => {
+                self.adapter_changed(path, properties);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn adapter_changed(&mut self, path: &str, properties: &Value<'_>) {
+        let Some(Seen { adapter, .. }) = self.adapters.get_mut(path) else { return };
+        for (name, value) in properties.entries() {
+            let text = || value.as_str().map(str::to_owned);
+            match name.as_str() {
+                Some("Address") => adapter.address = text().unwrap_or_default().to_ascii_uppercase(),
+                Some("Alias") => adapter.alias = text(),
+                Some("AddressType") => adapter.address_type = text(),
+                Some("Modalias") => adapter.modalias = text(),
+                Some("Manufacturer") => adapter.manufacturer = value.as_int().map(|id| format!("{id:04x}")),
+                Some("Powered") => adapter.powered = value.as_bool().unwrap_or_default(),
+                Some("Discovering") => adapter.discovering = value.as_bool(),
+                _ => {}
+            }
+        }
+    }
+
+    fn device_changed(
+        &mut self,
+        path: &str,
+        properties: &Value<'_>,
+        invalidated: &[Value<'_>],
+        at: Timestamp,
+        by_radio: bool,
+    ) {
+        if !self.devices.contains_key(path) {
+            let Some(device) = Device::new(path, at) else { return };
+            if self.devices.len() >= MAX_DEVICES {
+                self.forget_stale(at);
+            }
+            self.devices.insert(path.to_owned(), device);
+        }
+        let Some(device) = self.devices.get_mut(path) else { return };
+        let heard = device.change(properties, invalidated);
+        let Some(seen) = self.adapters.get_mut(&device.adapter_path) else { return };
+        if !(heard && by_radio && seen.reporting) {
+            return;
+        }
+        device.last_heard = at;
+        if device.advertisement.adapter_address.as_ref() != Some(&seen.adapter.address) {
+            device.advertisement.adapter_address = Some(seen.adapter.address.clone());
+        }
+        seen.heard += 1;
+        if seen.advertisers.len() < MANY_ADVERTISERS && !seen.advertisers.contains(&device.advertisement.address) {
+            seen.advertisers.insert(device.advertisement.address.clone());
+        }
+        self.pipeline.heard(at, &device.advertisement);
+    }
+
+    fn forget_stale(&mut self, now: Timestamp) {
+        let mut age_secs = 600;
+        while self.devices.len() > MAX_DEVICES / 4 * 3 {
+            // Also when the clock was set back, the loop ends: at an age of nothing, nothing is kept.
+            self.devices.retain(|_, device| (0..age_secs).contains(&(now.as_secs() - device.last_heard.as_secs())));
+            age_secs /= 2;
+        }
+    }
+}
+
+impl Seen {
+    fn new(path: &str) -> Self {
+        Self {
+            adapter: Adapter {
+                address: String::new(),
+                name: path.rsplit('/').next().unwrap_or_default().to_owned(),
+                alias: None,
+                powered: false,
+                discovering: None,
+                address_type: None,
+                manufacturer: None,
+                modalias: None,
+            },
+            passive: false,
+            reporting: false,
+            heard: 0,
+            advertisers: HashSet::new(),
+        }
+    }
+
+    pub fn is_discovering(&self) -> bool {
+        self.adapter.discovering == Some(true)
+    }
+
+    pub fn heard_many(&self) -> bool {
+        self.advertisers.len() >= MANY_ADVERTISERS
+    }
+}
+
+impl Device {
+    /// `None` when the path is none of a device.
+    fn new(path: &str, at: Timestamp) -> Option<Self> {
+        let (adapter_path, name) = path.rsplit_once('/')?;
+        let address = name.strip_prefix("dev_")?.replace('_', ":").to_ascii_uppercase();
+        is_address(&address).then(|| Self {
+            advertisement: Advertisement { address, ..Advertisement::default() },
+            adapter_path: adapter_path.to_owned(),
+            connected: false,
+            last_heard: at,
+        })
+    }
+
+    /// True when the radio must have heard something for this to change.
+    fn change(&mut self, properties: &Value<'_>, invalidated: &[Value<'_>]) -> bool {
+        let (mut heard, mut read_or_heard) = (false, false);
+        let advertisement = &mut self.advertisement;
+        for (name, value) in properties.entries() {
+            match name.as_str().unwrap_or_default() {
+                "RSSI" => {
+                    advertisement.rssi = level(value);
+                    heard = true;
+                }
+                "TxPower" => {
+                    advertisement.tx_power = level(value);
+                    heard = true;
+                }
+                "ManufacturerData" => {
+                    replace(&mut advertisement.manufacturer_data, value, company_key);
+                    heard = true;
+                }
+                "ServiceData" => {
+                    replace(&mut advertisement.service_data, value, uuid_key);
+                    heard = true;
+                }
+                "AdvertisingFlags" | "AdvertisingData" => heard = true,
+                "UUIDs" => {
+                    advertisement.service_uuids =
+                        value.items().iter().filter_map(Value::as_str).map(short_uuid).collect();
+                    // BlueZ promises no order; another order is not another payload.
+                    advertisement.service_uuids.sort_unstable();
+                    read_or_heard = true;
+                }
+                "Name" => {
+                    advertisement.name = value.as_str().map(str::to_owned);
+                    read_or_heard = true;
+                }
+                "AddressType" => advertisement.address_type = value.as_str().map(str::to_owned),
+                "Connected" => self.connected = value.as_bool().unwrap_or_default(),
+                _ => {}
+            }
+        }
+        for name in invalidated {
+            match name.as_str() {
+                Some("RSSI") => advertisement.rssi = None,
+                Some("TxPower") => advertisement.tx_power = None,
+                _ => {}
+            }
+        }
+        heard || (read_or_heard && !self.connected)
+    }
+}
+
+fn level(value: &Value<'_>) -> Option<i16> {
+    value.as_int().and_then(|level| level.try_into().ok())
+}
+
+/// The same identifiers again is by far the commonest case: then only the bytes are exchanged.
+fn replace(data: &mut BTreeMap<String, Payload>, value: &Value<'_>, key_of: fn(&Value<'_>) -> Option<Key>) {
+    let entries = dictionary(value);
+    let new = || entries.iter().filter_map(|(id, bytes)| Some((key_of(id)?, bytes.as_bytes()?)));
+    if !(data.len() == new().count() && new().all(|(key, _)| data.contains_key(key.as_str()))) {
+        *data = new().map(|(key, bytes)| (key.as_str().to_owned(), Payload(bytes.to_vec()))).collect();
+        return;
+    }
+    for (key, bytes) in new() {
+        if let Some(Payload(kept)) = data.get_mut(key.as_str()) {
+            kept.clear();
+            kept.extend_from_slice(bytes);
+        }
+    }
+}
+
+/// A dictionary, or one wrapped in an array as some mocks of BlueZ give it.
+fn dictionary<'v, 'a>(value: &'v Value<'a>) -> &'v [(Value<'a>, Value<'a>)] {
+    match value {
+        Value::Array(items) => items.first().map(Value::entries).unwrap_or_default(),
+        value => value.entries(),
+    }
+}
+
+/// An identifier as the wire format writes it, without memory of its own.
+struct Key([u8; 36], usize);
+
+impl Key {
+    fn as_str(&self) -> &str {
+        self.0.get(..self.1).and_then(|text| std::str::from_utf8(text).ok()).unwrap_or_default()
+    }
+}
+
+fn company_key(id: &Value<'_>) -> Option<Key> {
+    let id = u16::try_from(id.as_int()?).ok()?;
+    let mut text = [0; 36];
+    hex::encode_to_slice(id.to_be_bytes(), text.get_mut(..4)?).ok()?;
+    Some(Key(text, 4))
+}
+
+fn uuid_key(uuid: &Value<'_>) -> Option<Key> {
+    let short = short_uuid_of(uuid.as_str()?);
+    let mut text = [0; 36];
+    text.get_mut(..short.len())?.copy_from_slice(short.as_bytes());
+    text.make_ascii_lowercase();
+    Some(Key(text, short.len()))
+}
+
+fn short_uuid(uuid: &str) -> String {
+    short_uuid_of(uuid).to_ascii_lowercase()
+}
+
+/// The 4 digits of a 16-bit UUID, the whole of any other.
+fn short_uuid_of(uuid: &str) -> &str {
+    match uuid.split_at_checked(8) {
+        Some((head, tail)) if head.starts_with(BASE_UUID_HEAD) && tail.eq_ignore_ascii_case(BASE_UUID_TAIL) => {
+            head.get(4..).unwrap_or(uuid)
+        }
+        _ => uuid,
+    }
+}

@@ -1,0 +1,236 @@
+//! `hub-agent scan`: what is on the air around this hub, live. Listens beside a running agent without disturbing it, sends nothing anywhere,
+//! and leaves the terminal as it found it.
+
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use hub_protocol::ble::BleEvent;
+use hub_protocol::telemetry::ScanState;
+use serde::Serialize;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::scan_table::{Screen, Table};
+use crate::ble::recognise::recognise;
+use crate::ble::{self, Heard, Radio, RadioConfig, Replay, ScanMode, Source};
+use crate::error::Failure;
+
+const REFRESH: Duration = Duration::from_millis(500);
+
+#[derive(Debug, clap::Args)]
+pub struct ScanArgs {
+    /// One JSON object an advertisement and line, in the fields of the upload format
+    #[arg(long)]
+    json: bool,
+    /// Use only this adapter; may be given again
+    #[arg(long, value_name = "ADDRESS")]
+    adapter: Vec<String>,
+    /// End after so many seconds
+    #[arg(long, value_name = "SECONDS")]
+    duration: Option<u64>,
+    /// Ask advertisers for their scan responses (names, mostly)
+    #[arg(long, conflicts_with = "passive")]
+    active: bool,
+    /// Only listen; BlueZ has to have advertisement monitors (bluetoothd --experimental)
+    #[arg(long)]
+    passive: bool,
+    /// Play a recorded trace instead of listening (JSON Lines, also compressed with zstd)
+    #[arg(long, value_name = "FILE")]
+    replay: Option<PathBuf>,
+    /// With --replay: 2 is twice as fast as recorded, 0 as fast as possible
+    #[arg(long, value_name = "N", default_value_t = 1.0, requires = "replay")]
+    replay_speed: f64,
+}
+
+/// One line of `--json`.
+#[derive(Serialize)]
+struct Line<'a> {
+    #[serde(flatten)]
+    event: &'a BleEvent,
+    /// What it probably is, for a person.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    what: Option<&'static str>,
+}
+
+pub async fn scan(args: ScanArgs) -> Result<(), Failure> {
+    match listen(args).await {
+        // Whoever read our output has gone: that is an end like any other.
+        Err(ScanError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        outcome => outcome.map_err(|error| Failure::Failed(error.to_string())),
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+enum ScanError {
+    #[error(transparent)]
+    Radio(#[from] ble::RadioError),
+    #[error("cannot write: {0}")]
+    Output(#[from] io::Error),
+    #[error("{0}\nnothing can be heard; `hub-agent check` looks into it and says how to mend it")]
+    Deaf(String),
+}
+
+async fn listen(args: ScanArgs) -> Result<(), ScanError> {
+    let config = RadioConfig {
+        adapters: args.adapter,
+        mode: match (args.active, args.passive) {
+            (true, _) => ScanMode::Active,
+            (_, true) => ScanMode::Passive,
+            _ => ScanMode::Auto,
+        },
+        dedup_window: Duration::ZERO,
+        ..RadioConfig::default()
+    };
+    let source = match args.replay {
+        Some(file) => Source::Replay(Replay { file, speed: args.replay_speed, repeat: false }),
+        None => Source::BlueZ,
+    };
+    let cancel = CancellationToken::new();
+    let radio = ble::start(source, config, cancel.clone())?;
+    let stop = stop_signal(args.duration);
+    if !args.json && io::stdout().is_terminal() {
+        show_table(radio, stop).await
+    } else {
+        print_lines(radio, stop, args.json).await
+    }
+}
+
+/// Ends with Ctrl-C, SIGTERM, or the time.
+async fn stop_signal(duration_secs: Option<u64>) {
+    let terminated = async {
+        match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
+            Ok(mut signal) => drop(signal.recv().await),
+            Err(_) => std::future::pending().await,
+        }
+    };
+    let timed_out = async {
+        match duration_secs {
+            Some(secs) => tokio::time::sleep(Duration::from_secs(secs)).await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => {}
+        () = terminated => {}
+        () = timed_out => {}
+    }
+}
+
+async fn print_lines(mut radio: Radio, stop: impl Future<Output = ()>, json: bool) -> Result<(), ScanError> {
+    tokio::pin!(stop);
+    let mut output = io::BufWriter::new(io::stdout().lock());
+    let mut is_deaf = std::pin::pin!(deafness(&radio));
+    let mut heard_any = false;
+    loop {
+        tokio::select! {
+            () = &mut stop => return Ok(()),
+            reason = &mut is_deaf, if !heard_any => return Err(ScanError::Deaf(reason)),
+            heard = radio.heard.next() => {
+                let Some(heard) = heard else { return Ok(()) };
+                heard_any = true;
+                for event in events(heard) {
+                    print_line(&mut output, &event, json)?;
+                }
+                output.flush()?;
+            }
+        }
+    }
+}
+
+fn print_line(output: &mut impl Write, event: &BleEvent, json: bool) -> io::Result<()> {
+    let what = recognise(&event.payload);
+    if json {
+        serde_json::to_writer(&mut *output, &Line { event, what })?;
+        return output.write_all(b"\n");
+    }
+    let advertisement = &event.payload;
+    let rssi = advertisement.rssi.map_or("-".to_owned(), |rssi| rssi.to_string());
+    let name = super::scan_table::printable(advertisement.name.as_deref().unwrap_or_default());
+    writeln!(output, "{} {} {rssi:>4} {:<27} {name}", event.observed_at, advertisement.address, what.unwrap_or("-"))
+}
+
+fn events(heard: Vec<Heard>) -> impl Iterator<Item = BleEvent> {
+    heard.into_iter().filter_map(|heard| match heard {
+        Heard::Event(event) => Some(event),
+        // None was asked for.
+        Heard::Window(_) => None,
+    })
+}
+
+async fn show_table(mut radio: Radio, stop: impl Future<Output = ()>) -> Result<(), ScanError> {
+    tokio::pin!(stop);
+    let started = Instant::now();
+    let mut table = Table::default();
+    let mut screen = None;
+    let mut refresh = tokio::time::interval(REFRESH);
+    let mut is_deaf = std::pin::pin!(deafness(&radio));
+    let mut heard_any = false;
+    loop {
+        tokio::select! {
+            () = &mut stop => break,
+            reason = &mut is_deaf, if !heard_any => return Err(ScanError::Deaf(reason)),
+            heard = radio.heard.next() => {
+                let Some(heard) = heard else { break };
+                heard_any = true;
+                for event in events(heard) {
+                    table.heard(&event);
+                }
+            }
+            _ = refresh.tick() => {
+                let screen = match &mut screen {
+                    Some(screen) => screen,
+                    // Not before now: an error at the start belongs on the screen it was typed on.
+                    None if heard_any || started.elapsed() > REFRESH => screen.insert(Screen::enter()?),
+                    None => continue,
+                };
+                screen.draw(&table.render(screen.size(), &status(&radio, started), ble::now()))?;
+            }
+        }
+    }
+    drop(screen);
+    let line = status(&radio, started);
+    writeln!(io::stdout(), "{} devices; {line}", table.len())?;
+    Ok(())
+}
+
+fn status(radio: &Radio, started: Instant) -> String {
+    let now = ble::now();
+    let health = radio.health.report(now, now);
+    let count = radio.health.advertisements();
+    let secs = started.elapsed().as_secs();
+    let rate = count as f64 / started.elapsed().as_secs_f64().max(0.001);
+    let adapters = if health.len() == 1 { "adapter" } else { "adapters" };
+    let mut line = format!("{count} advertisements in {secs} s ({rate:.0}/s), {} {adapters}", health.len());
+    for (address, adapter) in &health {
+        if let Some(reason) = &adapter.reason {
+            line.push_str(&format!("; {address} is blind: {reason}"));
+        }
+    }
+    line
+}
+
+/// Waits until it is certain that no adapter listens, and says why.
+fn deafness(radio: &Radio) -> impl Future<Output = String> + use<> {
+    let (mut trouble, health) = (radio.trouble.clone(), radio.health.clone());
+    async move {
+        loop {
+            let now = ble::now();
+            let mut reasons = Vec::new();
+            let adapters = health.report(now, now);
+            for (address, adapter) in &adapters {
+                if adapter.state == ScanState::Blind {
+                    reasons.push(format!("{address}: {}", adapter.reason.as_deref().unwrap_or_default()));
+                }
+            }
+            let no_adapter = trouble.borrow_and_update().clone();
+            if !reasons.is_empty() && reasons.len() == adapters.len() {
+                return reasons.join("\n");
+            }
+            if let Some(reason) = no_adapter {
+                return reason;
+            }
+            let _ = tokio::time::timeout(REFRESH, trouble.changed()).await;
+        }
+    }
+}

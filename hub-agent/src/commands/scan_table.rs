@@ -1,0 +1,287 @@
+//! The table of `hub-agent scan`: which rows, in which order, cut to the terminal. What comes from the air is never written to a terminal
+//! as it is.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::io::{self, Write};
+
+use hub_protocol::Timestamp;
+use hub_protocol::ble::BleEvent;
+
+use crate::ble::recognise::recognise;
+
+/// Devices unheard for so long leave the table.
+const FORGET_SECS: i64 = 120;
+const MAX_ROWS: usize = 2_000;
+/// Rows are in bands of signal strength, and stay in their band until they are clearly out of it: a table that jumps cannot be read.
+const BAND_DBM: f64 = 10.0;
+const LEAVE_BAND_DBM: f64 = 8.0;
+const ADDRESS_COLUMNS: usize = 17;
+const NAME_COLUMNS: usize = 20;
+const WHAT_COLUMNS: usize = 27;
+
+#[derive(Debug, Default)]
+pub struct Table {
+    rows: HashMap<String, Row>,
+}
+
+#[derive(Debug)]
+struct Row {
+    name: String,
+    what: &'static str,
+    rssi: Option<i16>,
+    smooth_rssi: f64,
+    band: i32,
+    last_seen: Timestamp,
+    count: u64,
+}
+
+impl Table {
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    pub fn heard(&mut self, event: &BleEvent) {
+        let advertisement = &event.payload;
+        let level = f64::from(advertisement.rssi.unwrap_or(-127));
+        if self.rows.len() >= MAX_ROWS && !self.rows.contains_key(&advertisement.address) {
+            self.forget(event.observed_at);
+        }
+        let row = self.rows.entry(advertisement.address.clone()).or_insert_with(|| Row {
+            name: String::new(),
+            what: "",
+            rssi: None,
+            smooth_rssi: level,
+            band: band(level),
+            last_seen: event.observed_at,
+            count: 0,
+        });
+        if let Some(name) = &advertisement.name {
+            row.name = printable(name);
+        }
+        // A beacon that sends several kinds of frame in turn keeps the last that says something.
+        row.what = recognise(advertisement).unwrap_or(row.what);
+        row.rssi = advertisement.rssi;
+        row.smooth_rssi += (level - row.smooth_rssi) / 8.0;
+        let middle = (f64::from(row.band) + 0.5) * BAND_DBM;
+        if (row.smooth_rssi - middle).abs() > LEAVE_BAND_DBM {
+            row.band = band(row.smooth_rssi);
+        }
+        row.last_seen = event.observed_at;
+        row.count += 1;
+    }
+
+    fn forget(&mut self, now: Timestamp) {
+        self.rows.retain(|_, row| now.as_secs() - row.last_seen.as_secs() < FORGET_SECS);
+        if self.rows.len() >= MAX_ROWS {
+            let oldest = self.rows.iter().min_by_key(|(_, row)| row.last_seen).map(|(address, _)| address.clone());
+            oldest.and_then(|address| self.rows.remove(&address));
+        }
+    }
+
+    /// The lines of a screen, the strongest devices first, none longer than the screen is wide.
+    pub fn render(&mut self, (width, height): (usize, usize), status: &str, now: Timestamp) -> Vec<String> {
+        self.rows.retain(|_, row| now.as_secs() - row.last_seen.as_secs() < FORGET_SECS);
+        let mut rows: Vec<_> = self.rows.iter().collect();
+        rows.sort_by_key(|(address, row)| (Reverse(row.band), *address));
+        let mut lines = vec![cut(status, width), String::new()];
+        let header = format!(
+            "{:<ADDRESS_COLUMNS$} {:>4}  {:<WHAT_COLUMNS$} {:<NAME_COLUMNS$} {:>5} {:>7}",
+            "ADDRESS", "RSSI", "WHAT", "NAME", "AGE", "COUNT"
+        );
+        lines.push(cut(&header, width));
+        // One line is left for how many more there are, and one for the cursor.
+        let room = height.saturating_sub(lines.len() + 2);
+        for (address, row) in rows.iter().take(room) {
+            let rssi = row.rssi.map_or("-".to_owned(), |rssi| rssi.to_string());
+            let age = (now.as_secs() - row.last_seen.as_secs()).max(0);
+            let line = format!(
+                "{address:<ADDRESS_COLUMNS$} {rssi:>4}  {} {} {:>5} {:>7}",
+                fit(row.what, WHAT_COLUMNS),
+                fit(&row.name, NAME_COLUMNS),
+                format!("{age} s"),
+                row.count
+            );
+            lines.push(cut(&line, width));
+        }
+        if rows.len() > room {
+            lines.push(cut(&format!("... and {} weaker ones", rows.len() - room), width));
+        }
+        lines
+    }
+}
+
+fn band(level: f64) -> i32 {
+    (level / BAND_DBM).floor() as i32
+}
+
+/// Without control characters, which would be commands to the terminal, nor those that turn the direction of writing around.
+pub fn printable(text: &str) -> String {
+    text.chars()
+        .map(|char| match char {
+            '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' => '\u{fffd}',
+            char if char.is_control() => '\u{fffd}',
+            char => char,
+        })
+        .collect()
+}
+
+/// Columns of a terminal: East Asian characters and emoji take two.
+fn columns(char: char) -> usize {
+    match char {
+        '\u{1100}'..='\u{115f}'
+        | '\u{2e80}'..='\u{a4cf}'
+        | '\u{ac00}'..='\u{d7a3}'
+        | '\u{f900}'..='\u{faff}'
+        | '\u{fe30}'..='\u{fe6f}'
+        | '\u{ff00}'..='\u{ff60}'
+        | '\u{1f300}'..='\u{1faff}' => 2,
+        '\u{300}'..='\u{36f}' => 0,
+        _ => 1,
+    }
+}
+
+/// At most so many columns of it.
+fn cut(text: &str, width: usize) -> String {
+    let mut used = 0;
+    text.chars()
+        .take_while(|char| {
+            used += columns(*char);
+            used <= width
+        })
+        .collect()
+}
+
+/// Exactly so many columns of it.
+fn fit(text: &str, width: usize) -> String {
+    let mut text = cut(text, width);
+    let used: usize = text.chars().map(columns).sum();
+    text.extend(std::iter::repeat_n(' ', width.saturating_sub(used)));
+    text
+}
+
+/// The terminal's other screen, for as long as this lives.
+#[derive(Debug)]
+pub struct Screen(());
+
+impl Screen {
+    pub fn enter() -> io::Result<Self> {
+        let screen = Self(());
+        let mut output = io::stdout().lock();
+        // The other screen, without a cursor, without wrapping lines.
+        output.write_all(b"\x1b[?1049h\x1b[?25l\x1b[?7l\x1b[2J")?;
+        output.flush()?;
+        Ok(screen)
+    }
+
+    /// Columns and lines.
+    pub fn size(&self) -> (usize, usize) {
+        match rustix::termios::tcgetwinsize(io::stdout()) {
+            Ok(size) if size.ws_col > 0 && size.ws_row > 0 => (size.ws_col.into(), size.ws_row.into()),
+            _ => (80, 24),
+        }
+    }
+
+    /// In one write and over what was there, so that nothing flickers.
+    pub fn draw(&mut self, lines: &[String]) -> io::Result<()> {
+        let mut frame = String::from("\x1b[H");
+        for line in lines {
+            frame.push_str(line);
+            frame.push_str("\x1b[K\r\n");
+        }
+        frame.push_str("\x1b[J");
+        let mut output = io::stdout().lock();
+        output.write_all(frame.as_bytes())?;
+        output.flush()
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        let mut output = io::stdout().lock();
+        let _ = output.write_all(b"\x1b[?7h\x1b[?25h\x1b[?1049l").and_then(|()| output.flush());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hub_protocol::ble::Advertisement;
+
+    fn event(address: &str, secs: i64, rssi: i16, name: &str) -> BleEvent {
+        BleEvent {
+            event_uuid: None,
+            observed_at: Timestamp::from_micros(secs * 1_000_000),
+            payload: Advertisement {
+                address: address.into(),
+                rssi: Some(rssi),
+                name: Some(name.into()),
+                ..Advertisement::default()
+            },
+        }
+    }
+
+    fn render(table: &mut Table, width: usize, height: usize, secs: i64) -> Vec<String> {
+        table.render((width, height), "status", Timestamp::from_micros(secs * 1_000_000))
+    }
+
+    fn addresses(lines: &[String]) -> Vec<&str> {
+        lines.iter().skip(3).map(|line| line.split(' ').next().unwrap()).collect()
+    }
+
+    #[test]
+    fn strong_devices_come_first_and_noise_moves_nobody() {
+        let mut table = Table::default();
+        for (address, rssi) in [("C", -45), ("B", -85), ("A", -84), ("D", -65)] {
+            table.heard(&event(address, 1, rssi, ""));
+        }
+        let before = addresses(&render(&mut table, 100, 24, 1)).join(" ");
+        assert_eq!(before, "C D A B");
+        for round in 0..50 {
+            for (address, rssi) in [("C", -45), ("B", -85), ("A", -84), ("D", -65)] {
+                table.heard(&event(address, 2, rssi + (round % 7) - 3, ""));
+            }
+            assert_eq!(addresses(&render(&mut table, 100, 24, 2)).join(" "), before);
+        }
+        for _ in 0..50 {
+            table.heard(&event("B", 3, -40, ""));
+        }
+        assert_eq!(addresses(&render(&mut table, 100, 24, 3)).join(" "), "B C D A");
+    }
+
+    #[test]
+    fn the_table_fits_the_terminal() {
+        let mut table = Table::default();
+        for number in 0..100 {
+            table.heard(&event(&format!("AA:BB:CC:DD:EE:{number:02X}"), 1, -50, "温度計の長い名前がここにある"));
+        }
+        for (width, height) in [(80, 24), (40, 10), (10, 4), (1, 1), (200, 300)] {
+            let lines = render(&mut table, width, height, 1);
+            assert!(lines.len() < height.max(5), "{} lines of {height}", lines.len());
+            for line in &lines {
+                assert!(line.chars().map(columns).sum::<usize>() <= width, "{line:?} is wider than {width}");
+            }
+        }
+        let lines = render(&mut table, 80, 24, 1);
+        assert_eq!(lines.last().unwrap(), "... and 81 weaker ones");
+    }
+
+    #[test]
+    fn a_name_from_the_air_cannot_command_the_terminal() {
+        let mut table = Table::default();
+        table.heard(&event("A", 1, -50, "\x1b[2Jevil\u{202e}\r\n\u{9b}x"));
+        let screen = render(&mut table, 100, 24, 1).join("");
+        assert!(!screen.chars().any(|char| char.is_control() || char == '\u{202e}'), "{screen:?}");
+    }
+
+    #[test]
+    fn devices_that_are_gone_leave_and_memory_is_bounded() {
+        let mut table = Table::default();
+        for number in 0..MAX_ROWS + 10 {
+            table.heard(&event(&number.to_string(), 1, -50, ""));
+        }
+        assert_eq!(table.len(), MAX_ROWS);
+        render(&mut table, 80, 24, 1 + FORGET_SECS);
+        assert_eq!(table.len(), 0);
+    }
+}

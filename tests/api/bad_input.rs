@@ -1,0 +1,648 @@
+//! What nobody should send, sent to every operation of the document: each is refused with a 4xx in the one shape all failures have, naming the field
+//! where a field is wrong; both databases answer alike; nothing is ever answered 5xx, and the service goes on.
+
+use std::io::Write;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use hub_tests::{Backend, Call, Client, Reply, backends};
+use reqwest::header::{AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue};
+use reqwest::{Method, RequestBuilder};
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::contract::document::{Operation, object, operations, resolve};
+use crate::contract::world::{Objects, World};
+
+/// What an answer has to be.
+#[derive(Clone, Debug)]
+enum Expect {
+    /// Anything but a 5xx; a failure has the usual body.
+    Answered,
+    Status(u16),
+    /// 400. Of a batch, the one bad record may be refused and the rest stored.
+    Refused,
+    /// As `Refused`, and the 400 names the field.
+    Field(String),
+}
+
+/// All that was sent on one database, and how it was answered.
+struct Trials {
+    answers: Vec<(String, u16)>,
+    faults: Vec<String>,
+}
+
+impl Trials {
+    const fn new() -> Self {
+        Self { answers: Vec::new(), faults: Vec::new() }
+    }
+
+    async fn send(&mut self, what: String, request: RequestBuilder, expect: Expect) {
+        let reply = match request.try_call().await {
+            Ok(reply) => reply,
+            Err(error) => return self.faults.push(format!("{what}: no answer: {error:?}")),
+        };
+        if let Err(fault) = judge(&reply, &expect) {
+            let body: String = reply.body.chars().take(300).collect();
+            self.faults.push(format!("{what}: {fault}: {} {body}", reply.status));
+        }
+        self.answers.push((what, reply.status.as_u16()));
+    }
+}
+
+fn judge(reply: &Reply, expect: &Expect) -> Result<(), String> {
+    let status = reply.status.as_u16();
+    if status >= 500 {
+        return Err("our own fault".to_owned());
+    }
+    if status >= 400 {
+        let problem: hub_protocol::Problem =
+            serde_json::from_str(&reply.body).map_err(|error| format!("not the body of a failure: {error}"))?;
+        if problem.message.is_empty() || problem.code.is_empty() || problem.request_id != reply.header("x-request-id") {
+            return Err("an incomplete body".to_owned());
+        }
+        if let Expect::Field(name) = expect
+            && !problem.errors.iter().any(|error| error.field.contains(name.as_str()))
+        {
+            return Err(format!("does not name `{name}`"));
+        }
+    }
+    match expect {
+        Expect::Status(expected) if *expected != status => Err(format!("should be {expected}")),
+        Expect::Field(_) | Expect::Refused if status != 400 && !rejects_a_record(reply) => {
+            Err("should be 400".to_owned())
+        }
+        _ => Ok(()),
+    }
+}
+
+fn rejects_a_record(reply: &Reply) -> bool {
+    let body: Value = serde_json::from_str(&reply.body).unwrap_or_default();
+    reply.status == 201 && body["data"]["rejected"].as_array().is_some_and(|rejected| !rejected.is_empty())
+}
+
+/// Runs the trials on each database and compares.
+async fn on_each_database(run: impl AsyncFn(&World, &mut Trials)) {
+    let mut first: Option<(Backend, Vec<(String, u16)>)> = None;
+    for backend in backends() {
+        let world = World::new(backend).await;
+        let mut trials = Trials::new();
+        run(&world, &mut trials).await;
+        world.app.client().get("/readyz").call().await.expect(200);
+        let Trials { answers, mut faults } = trials;
+        println!("{} requests", answers.len());
+        match &first {
+            None => first = Some((backend, answers)),
+            Some((other, expected)) => {
+                let pairs = answers.iter().zip(expected).filter(|(here, there)| here != there);
+                faults.extend(pairs.map(|(here, there)| format!("{backend}: {here:?}, {other}: {there:?}")));
+            }
+        }
+        assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
+    }
+}
+
+/// A request of the rightful caller with this body in place of a good one.
+async fn with_body(world: &World, operation: &Operation, body: impl Into<reqwest::Body>) -> RequestBuilder {
+    let request = world.request_without_body(&world.rightful_caller(operation), operation, Objects::Real).await;
+    request.header(CONTENT_TYPE, "application/json").body(body)
+}
+
+fn with_bodies() -> impl Iterator<Item = (Operation, &'static Value)> {
+    operations().into_iter().filter_map(|operation| operation.body_schema().map(|schema| (operation, schema)))
+}
+
+fn is_upload(operation: &Operation) -> bool {
+    ["/logs", "/telemetry", "/ble/events", "/windowed", "/v1/hubs/adapters"]
+        .iter()
+        .any(|end| operation.path.ends_with(end))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bodies_that_are_no_json() {
+    on_each_database(async |world, trials| {
+        for (operation, _) in with_bodies() {
+            let good = world.body(&operation).await.unwrap_or_default().to_string();
+            let utf16: Vec<u8> = good.encode_utf16().flat_map(u16::to_be_bytes).collect();
+            let mut bodies: Vec<(&str, Vec<u8>)> = vec![
+                ("empty", Vec::new()),
+                ("white", b" \n".to_vec()),
+                ("half a word", b"nul".to_vec()),
+                ("single quotes", b"{'a': 1}".to_vec()),
+                ("a comma too many", b"{\"a\": 1,}".to_vec()),
+                ("a comment", b"{} // done".to_vec()),
+                ("NaN", b"{\"a\": NaN}".to_vec()),
+                ("something behind", [good.as_bytes(), b"}"].concat()),
+                ("two values", [good.as_bytes(), good.as_bytes()].concat()),
+                ("a NUL byte", b"{\"a\": \"\0\"}".to_vec()),
+                ("a line break in a string", b"{\"a\": \"\n\"}".to_vec()),
+                ("a byte order mark", [b"\xef\xbb\xbf", good.as_bytes()].concat()),
+                ("UTF-16", utf16),
+                ("invalid UTF-8", b"{\"a\": \"\xff\xfe\"}".to_vec()),
+                ("an overlong encoding", b"{\"a\": \"\xc0\xaf\"}".to_vec()),
+                ("half an escape", b"{\"a\": \"\\ud8".to_vec()),
+                ("deep arrays", vec![b'['; 100_000]),
+                ("deep objects", b"{\"a\":".repeat(100_000)),
+                ("deep and closed", [vec![b'['; 100_000], vec![b']'; 100_000]].concat()),
+            ];
+            for end in (1..good.len()).step_by((good.len() / 12).max(1)) {
+                bodies.push(("cut off", good.as_bytes()[..end].to_vec()));
+            }
+            for (what, body) in bodies {
+                let what = format!("{}: {what}", operation.name());
+                trials.send(what, with_body(world, &operation, body).await, Expect::Status(400)).await;
+            }
+        }
+    })
+    .await;
+}
+
+/// A place in a good body that the schema has something to say about.
+struct Place {
+    /// JSON pointer.
+    pointer: String,
+    name: String,
+    schema: &'static Value,
+    /// Whether the object it stands in must have it.
+    required: bool,
+}
+
+impl Place {
+    fn kinds(&self) -> Vec<&'static str> {
+        kinds(self.schema)
+    }
+}
+
+/// The JSON types a schema admits; none when it admits all.
+fn kinds(schema: &'static Value) -> Vec<&'static str> {
+    let schema = resolve(schema);
+    let mut found: Vec<&str> = match &schema["type"] {
+        Value::Array(kinds) => kinds.iter().filter_map(Value::as_str).collect(),
+        kind => kind.as_str().into_iter().collect(),
+    };
+    for choice in ["anyOf", "oneOf"] {
+        found.extend(schema[choice].as_array().into_iter().flatten().flat_map(kinds));
+    }
+    found
+}
+
+/// What the schema says beside its type, also where the value may be null.
+fn constraint(schema: &'static Value, name: &str) -> Option<&'static Value> {
+    let schema = resolve(schema);
+    let choices = schema["anyOf"].as_array().into_iter().flatten();
+    schema.get(name).or_else(|| choices.into_iter().find_map(|choice| constraint(choice, name)))
+}
+
+fn places(schema: &'static Value, value: &Value, pointer: &str, found: &mut Vec<Place>) {
+    let schema = resolve(schema);
+    for part in ["anyOf", "oneOf", "allOf"].iter().filter_map(|name| schema[*name].as_array()).flatten() {
+        places(part, value, pointer, found);
+    }
+    for (name, schema_of_member) in object(&schema["properties"]) {
+        let pointer = format!("{pointer}/{name}");
+        let required = schema["required"].as_array().is_some_and(|names| names.iter().any(|other| other == name));
+        let member = value.get(name);
+        if member.is_some() || pointer.matches('/').count() == 1 {
+            found.push(Place { pointer: pointer.clone(), name: name.clone(), schema: schema_of_member, required });
+        }
+        if let Some(member) = member {
+            places(schema_of_member, member, &pointer, found);
+        }
+    }
+    if let (Some(items), Some(first)) = (schema.get("items"), value.get(0)) {
+        places(items, first, &format!("{pointer}/0"), found);
+    }
+}
+
+/// Values as JSON text, since some of them no parser gives back, with their type.
+const VALUES: [(&str, &str); 18] = [
+    ("null", "null"),
+    ("true", "boolean"),
+    ("12", "integer"),
+    ("-1", "integer"),
+    ("1.5", "number"),
+    ("9223372036854775808", "integer"),
+    ("-9223372036854775809", "integer"),
+    ("123456789012345678901234567890123456789012345678901234567890", "integer"),
+    ("1e999", "too large"),
+    ("-1e999", "too large"),
+    ("\"text\"", "string"),
+    ("\"\"", "string"),
+    ("\"\\u0000\"", "string"),
+    ("\"a\\u0000b\"", "string"),
+    ("\"\\ud800\"", "half a character"),
+    ("[]", "array"),
+    ("[[[[]]]]", "array"),
+    ("{\"unknown\": {\"a\": []}}", "object"),
+];
+
+fn expectation(place: &Place, text: &str, kind: &str) -> Expect {
+    let kinds = place.kinds();
+    let admitted = kinds.is_empty() || kinds.contains(&kind) || (kind == "integer" && kinds.contains(&"number"));
+    let refused = Expect::Field(place.name.clone());
+    match kind {
+        "too large" => refused,
+        "half a character" => Expect::Refused,
+        "null" if !place.required => Expect::Answered,
+        // An object all of whose members may be left out reads an empty list as one without any.
+        "array" if text == "[]" && kinds.contains(&"object") => Expect::Answered,
+        _ if !admitted => refused,
+        "string" if constraint(place.schema, "enum").is_some() && text != "\"\"" => refused,
+        "string"
+            if constraint(place.schema, "format").is_some_and(|format| format == "uuid" || format == "date-time") =>
+        {
+            refused
+        }
+        _ => Expect::Answered,
+    }
+}
+
+/// The good body with the text in the place of a value.
+fn replaced(good: &Value, pointer: &str, text: &str) -> String {
+    const MARK: &str = "a place for a value";
+    let mut body = good.clone();
+    let (parent, name) = pointer.rsplit_once('/').unwrap_or_default();
+    match body.pointer_mut(parent) {
+        Some(Value::Object(members)) => drop(members.insert(name.to_owned(), json!(MARK))),
+        _ => panic!("{pointer} is not in {good}"),
+    }
+    body.to_string().replace(&format!("\"{MARK}\""), text)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn values_of_the_wrong_kind() {
+    on_each_database(async |world, trials| {
+        for (operation, schema) in with_bodies() {
+            let good = world.body(&operation).await.unwrap_or_default();
+            let mut found = Vec::new();
+            places(schema, &good, "", &mut found);
+            let long = format!("\"{}\"", "long ".repeat(40_000));
+            let dates = ["\"yesterday\"", "\"2026-02-30T00:00:00Z\"", "\"2026-01-01\"", "\"99999-01-01T00:00:00Z\""];
+            for place in found {
+                let mut values: Vec<(&str, Expect)> =
+                    VALUES.iter().map(|(text, kind)| (*text, expectation(&place, text, kind))).collect();
+                values.push((&long, Expect::Answered));
+                if constraint(place.schema, "format").is_some_and(|format| format == "date-time") {
+                    values.extend(dates.map(|date| (date, Expect::Field(place.name.clone()))));
+                }
+                for (text, expect) in values {
+                    // Made anew each time: some of what it names can be used once.
+                    let good = world.body(&operation).await.unwrap_or_default();
+                    let body = replaced(&good, &place.pointer, text);
+                    let shown: String = text.chars().take(40).collect();
+                    let what = format!("{}: {} = {shown}", operation.name(), place.pointer);
+                    trials.send(what, with_body(world, &operation, body).await, expect).await;
+                }
+                if place.required {
+                    let mut body = world.body(&operation).await.unwrap_or_default();
+                    let (parent, name) = place.pointer.rsplit_once('/').unwrap_or_default();
+                    body.pointer_mut(parent).and_then(Value::as_object_mut).and_then(|members| members.remove(name));
+                    let what = format!("{}: without {}", operation.name(), place.pointer);
+                    let request = with_body(world, &operation, body.to_string()).await;
+                    trials.send(what, request, Expect::Field(place.name.clone())).await;
+                }
+            }
+            for (text, kind) in VALUES {
+                let kinds = kinds(schema);
+                let expect = match kind {
+                    "too large" | "half a character" => Expect::Status(400),
+                    "array" if text == "[]" => Expect::Answered,
+                    _ if !kinds.is_empty() && !kinds.contains(&kind) => Expect::Status(400),
+                    _ => Expect::Answered,
+                };
+                let what = format!("{}: the body is {text}", operation.name());
+                trials.send(what, with_body(world, &operation, text).await, expect).await;
+            }
+        }
+    })
+    .await;
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(bytes).expect("memory");
+    encoder.finish().expect("memory")
+}
+
+fn zstd(bytes: &[u8]) -> Vec<u8> {
+    zstd::encode_all(bytes, 3).expect("memory")
+}
+
+/// A frame header that asks for a window of 2^41 bytes (RFC 8878, 3.1.1.1.2), and one raw block.
+const HUGE_WINDOW: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd, 0x00, 0xf8, 0x11, 0x00, 0x00, b'{', b'}'];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bodies_packed_too_well_or_called_by_a_wrong_name() {
+    let zeros = vec![b' '; 64 * 1024 * 1024];
+    let (gzip_bomb, zstd_bomb) = (gzip(&zeros), zstd(&zeros));
+    drop(zeros);
+    let nested_bomb = gzip(&gzip_bomb);
+    on_each_database(async |world, trials| {
+        for (operation, _) in with_bodies() {
+            let good = world.body(&operation).await.unwrap_or_default().to_string();
+            let good = good.as_bytes();
+            let (gzipped, zstded) = (gzip(good), zstd(good));
+            let mut spoiled = gzipped.clone();
+            let checksum = spoiled.len() - 6;
+            spoiled[checksum] ^= 0xff;
+            let packed: Vec<(&str, &str, Vec<u8>, u16)> = vec![
+                ("a gzip bomb", "gzip", gzip_bomb.clone(), 413),
+                ("a zstd bomb", "zstd", zstd_bomb.clone(), 413),
+                ("a gzip bomb in gzip", "gzip", nested_bomb.clone(), 400),
+                ("truncated gzip", "gzip", gzipped[..gzipped.len() / 2].to_vec(), 400),
+                ("truncated zstd", "zstd", zstded[..zstded.len() - 3].to_vec(), 400),
+                ("gzip with a wrong checksum", "gzip", spoiled, 400),
+                ("gzip that is zstd", "gzip", zstded.clone(), 400),
+                ("zstd that is gzip", "zstd", gzipped.clone(), 400),
+                ("gzip that is plain", "gzip", good.to_vec(), 400),
+                ("zstd with a huge window", "zstd", HUGE_WINDOW.to_vec(), 400),
+                ("gzip of nothing", "gzip", gzip(b""), 400),
+                ("no gzip at all", "gzip", Vec::new(), 400),
+                ("an encoding nobody knows", "br", good.to_vec(), 415),
+                ("two encodings", "gzip, gzip", gzip(&gzipped), 415),
+            ];
+            for (what, encoding, body, status) in packed {
+                let status = if is_upload(&operation) { status } else { 415 };
+                let what = format!("{}: {what}", operation.name());
+                let request = with_body(world, &operation, body).await.header(CONTENT_ENCODING, encoding);
+                trials.send(what, request, Expect::Status(status)).await;
+            }
+            if is_upload(&operation) {
+                for (encoding, body) in [("gzip", gzipped), ("zstd", zstded), ("GZIP", gzip(good))] {
+                    let request = with_body(world, &operation, body).await.header(CONTENT_ENCODING, encoding);
+                    let (status, _) = operation.success().unwrap_or_else(|| panic!("no success described"));
+                    trials.send(format!("{}: {encoding}", operation.name()), request, Expect::Status(status)).await;
+                }
+            }
+            for media_type in
+                ["", "text/plain", "application/xml", "application/x-www-form-urlencoded", "json", "é", ";"]
+            {
+                let caller = world.rightful_caller(&operation);
+                let request = world.request_without_body(&caller, &operation, Objects::Real).await;
+                let media_type_value = HeaderValue::from_bytes(media_type.as_bytes()).expect("a header value");
+                let request = request.header(CONTENT_TYPE, media_type_value).body(good.to_vec());
+                let what = format!("{}: the type {media_type:?}", operation.name());
+                trials.send(what, request, Expect::Status(415)).await;
+            }
+        }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bodies_that_are_too_large() {
+    on_each_database(async |world, trials| {
+        for (operation, _) in with_bodies() {
+            let limit = if is_upload(&operation) { 4 << 20 } else { 1 << 20 };
+            for excess in [1, 1 << 20, 8 << 20] {
+                let what = format!("{}: {excess} bytes too many", operation.name());
+                let body = vec![b' '; limit + excess];
+                trials.send(what, with_body(world, &operation, body).await, Expect::Status(413)).await;
+            }
+            // Without a length that could be looked at first.
+            let parts = (0..=limit >> 20).map(|_| Ok::<_, std::io::Error>(vec![b' '; 1 << 20]));
+            let body = reqwest::Body::wrap_stream(futures_util::stream::iter(parts));
+            let what = format!("{}: in parts, too many", operation.name());
+            trials.send(what, with_body(world, &operation, body).await, Expect::Status(413)).await;
+            let what = format!("{}: white up to the limit", operation.name());
+            trials.send(what, with_body(world, &operation, vec![b' '; limit]).await, Expect::Status(400)).await;
+        }
+    })
+    .await;
+}
+
+/// What a query value can be that nobody means, percent-encoded.
+const QUERY_VALUES: [&str; 16] = [
+    "",
+    "abc",
+    "-1",
+    "0",
+    "101",
+    "1.5",
+    "1e3",
+    "9223372036854775807",
+    "9223372036854775808",
+    "%00",
+    "%ff",
+    "%F0%9F%90%9D",
+    "%27%3B--",
+    "2026-13-01T00:00:00Z",
+    "0001-01-01T00:00:00Z",
+    "00000000-0000-0000-0000-000000000000",
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn queries_that_make_no_sense() {
+    on_each_database(async |world, trials| {
+        for operation in operations() {
+            let caller = world.rightful_caller(&operation);
+            let long = "x".repeat(10_000);
+            for name in operation.parameters("query").into_keys() {
+                let schema = operation.query_schema(name).unwrap_or(&Value::Null);
+                let is_number = kinds(schema).iter().any(|kind| matches!(*kind, "integer" | "number"));
+                let is_strict = constraint(schema, "enum").is_some() || constraint(schema, "format").is_some();
+                for value in QUERY_VALUES.into_iter().chain([long.as_str()]) {
+                    let path = world.path_of(&operation, Objects::Real).await;
+                    let method: Method = operation.method.parse().expect("a method");
+                    let request = caller.request(method, &format!("{path}?{name}={value}"));
+                    let nonsense =
+                        matches!(value, "abc" | "%00" | "%ff" | "%F0%9F%90%9D" | "%27%3B--") || value.len() > 100;
+                    let expect = match nonsense && (is_number || is_strict) {
+                        true => Expect::Field(name.to_owned()),
+                        false => Expect::Answered,
+                    };
+                    let shown: String = value.chars().take(40).collect();
+                    trials.send(format!("{}?{name}={shown}", operation.name()), request, expect).await;
+                }
+                let path = world.path_of(&operation, Objects::Real).await;
+                let twice = caller.get(&format!("{path}?{name}=1&{name}=2&unknown=&&=&a=b=c"));
+                if operation.method == "GET" {
+                    trials.send(format!("{}?{name} twice", operation.name()), twice, Expect::Answered).await;
+                }
+            }
+        }
+        let hubs = &world.tenant.client;
+        for (query, expect) in [
+            ("page=-1", Expect::Field("page".to_owned())),
+            ("size=0", Expect::Field("size".to_owned())),
+            ("size=-5", Expect::Field("size".to_owned())),
+            ("size=101", Expect::Status(200)),
+            ("page=0", Expect::Status(200)),
+            ("page=9223372036854775807", Expect::Field("page".to_owned())),
+            ("page=1&size=9223372036854775807", Expect::Status(200)),
+        ] {
+            trials.send(query.to_owned(), hubs.get(&format!("/tenant/hubs/claim-codes?{query}")), expect).await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn paths_that_name_nothing() {
+    on_each_database(async |world, trials| {
+        for operation in operations().iter().filter(|operation| !operation.path_parameters().is_empty()) {
+            let caller = world.rightful_caller(operation);
+            for name in operation.path_parameters() {
+                let lower = name.to_lowercase();
+                let must_parse = lower.ends_with("uuid") || lower.ends_with("id");
+                for value in
+                    ["x", "-1", "%00", "%ff", "%2e%2e%2f", "%27%20OR%201=1", "9223372036854775808", &"x".repeat(5000)]
+                {
+                    let mut path = operation.path.replace(&format!("{{{name}}}"), value);
+                    let others = Operation { path: path.clone(), ..operation.clone() };
+                    path = world.path_of(&others, Objects::Real).await;
+                    let method: Method = operation.method.parse().expect("a method");
+                    let mut request = caller.request(method, &path);
+                    if let Some(body) = world.body(operation).await {
+                        request = request.json(&body);
+                    }
+                    // A number is well-formed, and names nothing.
+                    let expect = match must_parse && value != "-1" {
+                        true => Expect::Field(name.to_owned()),
+                        false => Expect::Answered,
+                    };
+                    let shown: String = value.chars().take(40).collect();
+                    trials.send(format!("{} with {name} = {shown}", operation.name()), request, expect).await;
+                }
+            }
+        }
+        for path in ["//", "/..", "/%00", "/v1", "/tenant/", "/%ff", "/healthz/", "/HEALTHZ"] {
+            trials.send(path.to_owned(), world.tenant.client.get(path), Expect::Status(404)).await;
+        }
+        for (method, path) in
+            [("DELETE", "/healthz"), ("PROPFIND", "/tenant/hubs/claim-codes"), ("TRACE", "/v1/hubs/claim")]
+        {
+            let request = world.tenant.client.request(method.parse().expect("a method"), path);
+            trials.send(format!("{method} {path}"), request, Expect::Status(405)).await;
+        }
+    })
+    .await;
+}
+
+fn raw_header(client: &Client, name: HeaderName, value: &[u8]) -> Client {
+    let mut client = client.clone();
+    client.headers.insert(name, HeaderValue::from_bytes(value).expect("a header value"));
+    client
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn headers_that_are_not_what_they_should_be() {
+    on_each_database(async |world, trials| {
+        let tenant_header = HeaderName::from_static("x-tenant-uuid");
+        let long = format!("Bearer {}", "a.".repeat(15_000));
+        let token = world.tenant.owner.login.access_token.clone();
+        let authorizations: [&[u8]; 15] = [
+            b"",
+            b" ",
+            b"Bearer",
+            b"Bearer ",
+            b"Bearer  ",
+            b"Basic YTpi",
+            b"Bearer \xff\xfe",
+            "Bearer \u{fc}".as_bytes(),
+            b"Bearer a b c",
+            b"Bearer ..",
+            b"Bearer eyJhbGciOiJub25lIn0.e30.",
+            b"Bearer eyJhbGciOiJFUzI1NiIsImtpZCI6IicgT1IgMT0xIn0.e30.AAAA",
+            token.as_bytes(),
+            b"Bearer null",
+            long.as_bytes(),
+        ];
+        for operation in operations() {
+            let kind = operation.access().split(':').next().unwrap_or_default();
+            let name_of_operation = operation.name();
+            // Another tenant in the path than in the header is refused before anything else is looked at.
+            let path = operation.path.replace("{tenantUuid}", &world.tenant.tenant_uuid.to_string());
+            let operation = Operation { path, ..operation };
+            let caller = world.rightful_caller(&operation);
+            if kind != "public" {
+                for value in authorizations {
+                    let caller = raw_header(&caller, AUTHORIZATION, value);
+                    let request = world.request(&caller, &operation, Objects::Unknown).await;
+                    let shown = String::from_utf8_lossy(value).chars().take(40).collect::<String>();
+                    let what = format!("{name_of_operation}, Authorization: {shown:?}");
+                    trials.send(what, request, Expect::Status(401)).await;
+                }
+            }
+            if kind == "tenant" {
+                for value in [b"".as_slice(), b"x", b"\xff\xfe", b"null", b"00000000", b"a,b", &[b'a'; 10_000]] {
+                    let caller = raw_header(&caller, tenant_header.clone(), value);
+                    let request = world.request(&caller, &operation, Objects::Unknown).await;
+                    let shown = String::from_utf8_lossy(value).chars().take(40).collect::<String>();
+                    let what = format!("{name_of_operation}, X-Tenant-UUID: {shown:?}");
+                    trials.send(what, request, Expect::Field("X-Tenant-UUID".to_owned())).await;
+                }
+            }
+            for (name, value) in [
+                ("idempotency-key", b"".as_slice()),
+                ("idempotency-key", b"\xff\xfe"),
+                ("idempotency-key", &[b'k'; 5_000]),
+                ("last-event-id", b"yesterday"),
+                ("last-event-id", b"\xff"),
+                ("if-none-match", b"\"\xff"),
+                ("if-none-match", b"*"),
+                ("x-request-id", b"\xff"),
+                ("accept", b"nothing/at-all"),
+                ("expect", b"the unexpected"),
+                ("range", b"bytes=5-1"),
+                ("origin", b"null"),
+                ("x-forwarded-for", b"\xff, ::1, 'x'"),
+            ] {
+                // Objects that are not there: some requests would change what later ones need.
+                let objects = if operation.method == "GET" { Objects::Real } else { Objects::Unknown };
+                let caller = raw_header(&caller, HeaderName::from_static(name), value);
+                let request = world.request_without_body(&caller, &operation, objects).await;
+                let request = if operation.method == "GET" { request } else { request.json("not what it wants") };
+                let what = format!(
+                    "{name_of_operation}, {name}: {:?}",
+                    String::from_utf8_lossy(&value[..value.len().min(20)])
+                );
+                trials.send(what, request, Expect::Answered).await;
+            }
+        }
+    })
+    .await;
+}
+
+/// Some of it never gets as far as a request: then the connection may just end.
+#[tokio::test(flavor = "multi_thread")]
+async fn bytes_that_are_no_request() {
+    for backend in backends() {
+        let world = World::new(backend).await;
+        let address = world.app.url.trim_start_matches("http://").to_owned();
+        let large = format!("GET /healthz HTTP/1.1\r\nHost: a\r\nX-Large: {}\r\n\r\n", "x".repeat(1 << 20));
+        let many = format!("GET /healthz HTTP/1.1\r\nHost: a\r\n{}\r\n", "A: b\r\n".repeat(5_000));
+        let token = &world.hub.credentials.access_token;
+        let short = format!(
+            "POST /v1/ble/events HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {token}\r\n\
+             Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{{\"batchUuid\""
+        );
+        let requests: [&[u8]; 12] = [
+            b"\0\0\0\0",
+            b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+            b"GET\r\n\r\n",
+            b"GET /healthz HTTP/9.9\r\n\r\n",
+            b"GET /\xff\xfe HTTP/1.1\r\nHost: a\r\n\r\n",
+            b"GET /healthz HTTP/1.1\r\nHost: a\r\nA\0B: c\r\n\r\n",
+            b"POST /v1/hubs/claim HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n",
+            b"POST /v1/hubs/claim HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello!",
+            b"POST /v1/hubs/claim HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+            short.as_bytes(),
+            large.as_bytes(),
+            many.as_bytes(),
+        ];
+        for request in requests {
+            let mut stream = TcpStream::connect(&address).await.expect("a connection");
+            // The service may have stopped listening to it half-way.
+            let _ = stream.write_all(request).await;
+            let _ = stream.shutdown().await;
+            let mut answer = Vec::new();
+            let _ = stream.read_to_end(&mut answer).await;
+            let answer = String::from_utf8_lossy(&answer);
+            let shown = String::from_utf8_lossy(&request[..request.len().min(60)]);
+            assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 4"), "{shown:?} was answered {answer}");
+        }
+        world.app.client().get("/readyz").call().await.expect(200);
+    }
+}

@@ -1,0 +1,204 @@
+//! Two tenants with one of everything, and everyone who may try an operation on it. Requests are made from the document alone: paths are filled with
+//! the first tenant's objects or with ones that are nowhere, bodies come from `samples.json` or, where it has none, from the body's schema.
+
+use std::sync::LazyLock;
+
+use hub_cloud::authz::permission::Role;
+use hub_cloud::config::Settings;
+use hub_tests::{Backend, Call, Client, Options, Person, SimulatedHub, Tenant, TestApp};
+use reqwest::{Method, RequestBuilder};
+use serde_json::{Map, Value, json};
+use uuid::Uuid;
+
+use super::document::{Operation, object, resolve};
+
+/// Bodies that a schema does not tell. A string that begins with `$` stands for a value of the world, see [`World::value`].
+static SAMPLES: LazyLock<Map<String, Value>> =
+    LazyLock::new(|| serde_json::from_str(include_str!("samples.json")).expect("samples.json is an object"));
+
+const ADAPTER: &str = "00:1A:7D:DA:71:13";
+
+pub struct World {
+    pub app: TestApp,
+    pub tenant: Tenant,
+    /// A tenant that has nothing to do with the first.
+    pub other: Tenant,
+    pub hub: SimulatedHub,
+    pub admin: Client,
+    /// Member of no tenant, until let in.
+    guest: Person,
+    ble_event_id: i64,
+}
+
+/// Which objects a path names.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Objects {
+    /// The first tenant's.
+    Real,
+    /// Well-formed identifiers that nothing has.
+    Unknown,
+}
+
+impl World {
+    pub async fn new(backend: Backend) -> Self {
+        let settings = Settings { upload_limit_per_minute: Some(1_000_000), ..Settings::default() };
+        let app = TestApp::with(backend, Options { settings, ..Options::default() }).await;
+        let tenant = Tenant::create(&app.client()).await;
+        let other = Tenant::create(&app.client()).await;
+        let hub = SimulatedHub::claim(&tenant).await;
+        let adapters = json!({"adapters": [{"address": ADAPTER, "name": "hci0", "powered": true}]});
+        hub.client.post("/v1/hubs/adapters").json(&adapters).call().await.expect(200);
+        hub.upload_events(3).await;
+        let events = tenant.client.get("/tenant/ble/events").call().await.expect(200).json();
+        let ble_event_id = events["data"][0]["bleEventId"].as_i64().expect("a stored event");
+        let guest = Person::register(&app.client()).await;
+        let admin = guest.as_platform_admin(&app).tenant(tenant.tenant_uuid);
+        Self { app, tenant, other, hub, admin, guest, ble_event_id }
+    }
+
+    /// The caller an operation is for, with all it asks of one.
+    pub fn rightful_caller(&self, operation: &Operation) -> Client {
+        match operation.access().split(':').next().unwrap_or_default() {
+            "public" => self.app.client(),
+            "hub" => self.hub.client.clone(),
+            "platform" => self.admin.clone(),
+            "user" => self.tenant.owner.client.clone(),
+            _ => self.tenant.client.clone(),
+        }
+    }
+
+    /// Members of the first tenant, one of each role.
+    pub async fn members(&self) -> Vec<(Role, Client)> {
+        let mut members = Vec::new();
+        for role in Role::ALL {
+            members.push((role, self.tenant.member(role).await));
+        }
+        members
+    }
+
+    /// The operation's path with its parameters filled in.
+    pub async fn path_of(&self, operation: &Operation, objects: Objects) -> String {
+        let mut path = operation.path.clone();
+        for name in operation.path_parameters() {
+            let object = match (name, objects) {
+                // One for each request: deleting it is one of them.
+                ("claimCode", Objects::Real) => self.tenant.claim_code().await,
+                ("targetPersonaUuid", Objects::Real) => self.tenant.let_in(&self.guest, Role::Viewer).await.to_string(),
+                _ => self.object(name, objects),
+            };
+            path = path.replace(&format!("{{{name}}}"), &object);
+        }
+        path
+    }
+
+    fn object(&self, name: &str, objects: Objects) -> String {
+        match (name, objects) {
+            ("hubUuid" | "hub_uuid", Objects::Real) => self.hub.hub_uuid.to_string(),
+            ("tenantUuid", Objects::Real) => self.tenant.tenant_uuid.to_string(),
+            ("address", Objects::Real) => ADAPTER.to_owned(),
+            ("address", Objects::Unknown) => "FF:FF:FF:FF:FF:FF".to_owned(),
+            ("bleEventId", Objects::Real) => self.ble_event_id.to_string(),
+            ("claimCode", Objects::Unknown) => "0000-0000-0000-0000".to_owned(),
+            (_, Objects::Unknown) if name.to_lowercase().ends_with("uuid") => Uuid::new_v4().to_string(),
+            (_, Objects::Unknown) => "1".to_owned(),
+            (_, Objects::Real) => panic!("tests/contract/world.rs makes no object for `{{{name}}}` yet: add one"),
+        }
+    }
+
+    /// A request for the operation that would succeed if its caller may make it.
+    pub async fn request(&self, caller: &Client, operation: &Operation, objects: Objects) -> RequestBuilder {
+        let request = self.request_without_body(caller, operation, objects).await;
+        match self.body(operation).await {
+            Some(body) => request.json(&body),
+            None => request,
+        }
+    }
+
+    pub async fn request_without_body(
+        &self,
+        caller: &Client,
+        operation: &Operation,
+        objects: Objects,
+    ) -> RequestBuilder {
+        let method: Method = operation.method.parse().expect("a method");
+        caller.request(method, &self.path_of(operation, objects).await)
+    }
+
+    /// A body that the operation takes.
+    pub async fn body(&self, operation: &Operation) -> Option<Value> {
+        let schema = operation.body_schema()?;
+        let sample = SAMPLES.get(&operation.name()).cloned().unwrap_or_else(|| sample_of(schema));
+        Some(self.fill(sample).await)
+    }
+
+    /// The sample with every `$name` replaced.
+    async fn fill(&self, sample: Value) -> Value {
+        match sample {
+            Value::String(text) if text.starts_with('$') => self.value(&text).await,
+            Value::Array(items) => {
+                let mut filled = Vec::new();
+                for item in items {
+                    filled.push(Box::pin(self.fill(item)).await);
+                }
+                Value::Array(filled)
+            }
+            Value::Object(members) => {
+                let mut filled = Map::new();
+                for (name, value) in members {
+                    filled.insert(name, Box::pin(self.fill(value)).await);
+                }
+                Value::Object(filled)
+            }
+            other => other,
+        }
+    }
+
+    /// What a `$name` in a sample stands for; made anew for each request where it can be used once.
+    async fn value(&self, name: &str) -> Value {
+        match name {
+            "$uuid" => json!(Uuid::new_v4()),
+            "$email" => json!(format!("{}@example.com", Uuid::new_v4().simple())),
+            "$ownerEmail" => json!(self.tenant.owner.email),
+            "$password" => json!(hub_tests::people::PASSWORD),
+            // Two, since each is good for one use.
+            "$refreshToken" => json!(self.guest.login.refresh_token),
+            "$logoutToken" => json!(self.other.owner.login.refresh_token),
+            "$personaUuid" => json!(self.guest.login.persona_uuid),
+            "$claimCode" => json!(self.tenant.claim_code().await),
+            "$hubRefreshToken" => json!(self.hub.credentials.refresh_token),
+            "$now" => json!(self.app.app.clock.now()),
+            _ => panic!("samples.json uses {name}, which tests/contract/world.rs does not know"),
+        }
+    }
+}
+
+/// The least value that the schema admits: required members only, one item where there must be one.
+fn sample_of(schema: &'static Value) -> Value {
+    let schema = resolve(schema);
+    if let Some(values) = schema["enum"].as_array() {
+        return values.first().cloned().unwrap_or_default();
+    }
+    for choice in ["oneOf", "anyOf", "allOf"] {
+        if let Some(first) = schema[choice].as_array().and_then(|choices| choices.first()) {
+            return sample_of(first);
+        }
+    }
+    let kind = match &schema["type"] {
+        Value::Array(kinds) => kinds.first().and_then(Value::as_str),
+        kind => kind.as_str(),
+    };
+    match (kind, schema["format"].as_str()) {
+        (Some("string"), Some("uuid")) => json!("$uuid"),
+        (Some("string"), Some("date-time")) => json!("$now"),
+        (Some("string"), _) => json!("text"),
+        (Some("integer" | "number"), _) => schema.get("minimum").cloned().unwrap_or(json!(1)),
+        (Some("boolean"), _) => json!(true),
+        (Some("array"), _) => json!([]),
+        _ => {
+            let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
+            let properties = object(&schema["properties"]);
+            let members = required.filter_map(|name| Some((name.to_owned(), sample_of(properties.get(name)?))));
+            Value::Object(members.collect())
+        }
+    }
+}
