@@ -174,7 +174,18 @@ async fn run(command: Command, config: Config) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Every connection is an open file, and the usual soft limit of 1024 is no protection but an outage.
+fn raise_file_limit() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    if let Err(error) = setrlimit(Resource::Nofile, limit) {
+        tracing::warn!(%error, "the limit of open files stays as it is");
+    }
+}
+
 async fn serve(config: Config) -> Result<(), StartError> {
+    raise_file_limit();
     let app = App::start(config, Clock::System).await?;
     let server = Server::bind(&app).await?;
     let url = server.url();

@@ -61,13 +61,17 @@ pub struct Tenant {
 impl Tenant {
     /// A new tenant with an owner of its own.
     pub async fn create(client: &Client) -> Self {
-        let owner = Person::register(client).await;
+        Self::create_by(&Person::register(client).await).await
+    }
+
+    /// Another tenant of the same owner.
+    pub async fn create_by(owner: &Person) -> Self {
         let name = format!("Tenant of {}", owner.email);
         let reply = owner.client.post("/tenant/tenants").json(&json!({"name": name})).call().await.expect(200);
         let tenant_uuid = reply.json()["data"]["tenantUuid"].as_str().and_then(|uuid| uuid.parse().ok());
         let tenant_uuid = tenant_uuid.unwrap_or_else(|| panic!("no tenantUuid in {}", reply.body));
         let client = owner.client.tenant(tenant_uuid);
-        Self { tenant_uuid, owner, client }
+        Self { tenant_uuid, owner: owner.clone(), client }
     }
 
     /// Someone new with this role, acting in this tenant.

@@ -27,10 +27,9 @@ pub struct Process {
 /// A program built from this workspace.
 pub fn program(name: &str) -> PathBuf {
     let tests = std::env::current_exe().expect("this program's path");
-    let folder = tests.parent().and_then(|deps| deps.parent()).expect("the folder of built programs");
-    let path = folder.join(name);
-    assert!(path.exists(), "{} is not built; run: cargo build --bins", path.display());
-    path
+    // Tests lie in a folder below the programs, benches beside them.
+    let path = tests.ancestors().skip(1).take(2).map(|folder| folder.join(name)).find(|path| path.exists());
+    path.unwrap_or_else(|| panic!("{name} is not built; run: cargo build --bins"))
 }
 
 impl Process {
@@ -69,6 +68,11 @@ impl Process {
     /// `SIGKILL`: no destructor runs, nothing is flushed.
     pub async fn kill(mut self) {
         self.child.kill().await.unwrap_or_else(|error| panic!("{} cannot be killed: {error}", self.name));
+    }
+
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.child.id().expect("it was not waited for")
     }
 
     /// Whether it still runs.

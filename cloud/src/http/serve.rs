@@ -1,11 +1,15 @@
 //! Listening, with or without TLS, and ending gracefully: what was accepted is answered, streams are closed, then the process ends.
 
+use std::future::{Ready, ready};
 use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
 use axum::Router;
 use axum_server::Handle;
-use axum_server::tls_rustls::RustlsConfig;
+use axum_server::accept::Accept;
+use axum_server::tls_rustls::{RustlsAcceptor, RustlsConfig};
+use rustix::net::sockopt;
+use tokio::net::TcpStream;
 
 use crate::app::{App, StartError};
 
@@ -13,6 +17,9 @@ use crate::app::{App, StartError};
 const HEADER_TIMEOUT: Duration = Duration::from_secs(20);
 /// What is under way when the service is told to end gets this long.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// What was sent must be taken within this time, or the connection is cut: a reader of a stream that stopped reading.
+const UNTAKEN_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A socket that listens; requests queue up in it until [`Server::run`].
 pub struct Server {
@@ -58,12 +65,13 @@ impl Server {
         let service = router.into_make_service_with_connect_info::<SocketAddr>();
         let served = match self.tls {
             Some(tls) => {
-                let mut server = axum_server::from_tcp_rustls(self.listener, tls)?.handle(handle);
+                let acceptor = RustlsAcceptor::new(tls).acceptor(Tuned);
+                let mut server = axum_server::from_tcp(self.listener)?.acceptor(acceptor).handle(handle);
                 limit(server.http_builder());
                 server.serve(service).await
             }
             None => {
-                let mut server = axum_server::from_tcp(self.listener)?.handle(handle);
+                let mut server = axum_server::from_tcp(self.listener)?.acceptor(Tuned).handle(handle);
                 limit(server.http_builder());
                 server.serve(service).await
             }
@@ -91,4 +99,27 @@ fn limit(builder: &mut hyper_util::server::conn::auto::Builder<hyper_util::rt::T
     let timer = hyper_util::rt::TokioTimer::new();
     builder.http1().timer(timer.clone()).header_read_timeout(HEADER_TIMEOUT).max_buf_size(64 * 1024);
     builder.http2().timer(timer).max_concurrent_streams(250).keep_alive_interval(Duration::from_secs(30));
+}
+
+/// Sets a connection up: small answers leave at once, and one whose other end is gone or stuck does not stay for ever.
+#[derive(Clone, Copy)]
+struct Tuned;
+
+impl<S> Accept<TcpStream, S> for Tuned {
+    type Stream = TcpStream;
+    type Service = S;
+    type Future = Ready<std::io::Result<(TcpStream, S)>>;
+
+    fn accept(&self, stream: TcpStream, service: S) -> Self::Future {
+        ready(tune(&stream).map(|()| (stream, service)))
+    }
+}
+
+fn tune(stream: &TcpStream) -> std::io::Result<()> {
+    let untaken_ms = u32::try_from(UNTAKEN_TIMEOUT.as_millis()).unwrap_or(u32::MAX);
+    stream.set_nodelay(true)?;
+    sockopt::set_tcp_user_timeout(stream, untaken_ms)?;
+    sockopt::set_socket_keepalive(stream, true)?;
+    sockopt::set_tcp_keepidle(stream, Duration::from_secs(60))?;
+    Ok(())
 }

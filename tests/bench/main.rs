@@ -1,0 +1,68 @@
+//! Benches of the whole product. Each prints its figure beside a raw limit measured in the same run, because machines differ and the ratio does not.
+//! Run all of them with `tests/bench/run`.
+
+mod fleet;
+mod group_commit;
+mod ingest;
+mod raw;
+mod service;
+mod stream;
+mod wire;
+
+use hub_tests::Backend;
+
+const HELP: &str = "\
+usage: bench [NAME...] [--backend sqlite|postgres]
+
+  ingest        a fleet's uploads of 50 events, beside the same rows written straight into the database
+  group-commit  uploads of one event, 200 in flight, beside one transaction for each
+  stream        time from upload to subscriber under load, and memory of idle subscribers
+  start         start of the service on an existing database
+
+Without a name all of them run, on every database that is there.
+";
+
+fn main() {
+    let mut names = Vec::new();
+    let mut backends = hub_tests::backends();
+    let mut arguments = std::env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            "ingest" | "group-commit" | "stream" | "start" => names.push(argument),
+            "--backend" => match arguments.next().as_deref() {
+                Some("sqlite") => backends.retain(|backend| *backend == Backend::Sqlite),
+                Some("postgres") => backends.retain(|backend| *backend == Backend::Postgres),
+                _ => usage(),
+            },
+            "--help" | "-h" => {
+                print!("{HELP}");
+                return;
+            }
+            _ => usage(),
+        }
+    }
+    service::raise_file_limit();
+    let wanted = |name: &str| names.is_empty() || names.iter().any(|given| given == name);
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(async {
+        for backend in backends {
+            if wanted("ingest") {
+                ingest::run(backend).await;
+            }
+            if wanted("group-commit") {
+                group_commit::run(backend).await;
+            }
+            if wanted("stream") {
+                stream::run(backend).await;
+            }
+            if wanted("start") {
+                service::measure_start(backend).await;
+            }
+        }
+    });
+}
+
+fn usage() -> ! {
+    eprint!("{HELP}");
+    std::process::exit(2)
+}

@@ -1,0 +1,78 @@
+//! The service under test: the real program, in a process of its own, on a database of its own.
+
+use std::time::{Duration, Instant};
+
+use hub_tests::Backend;
+use hub_tests::postgres::Database;
+use hub_tests::process::Process;
+
+pub struct Service {
+    process: Process,
+    pub url: String,
+    pub backend: Backend,
+    pub dir: tempfile::TempDir,
+    pub database: Option<Database>,
+}
+
+impl Service {
+    pub async fn start(backend: Backend) -> Self {
+        let dir = tempfile::tempdir().expect("a directory");
+        let database = match backend {
+            Backend::Sqlite => None,
+            Backend::Postgres => Some(Database::create().await),
+        };
+        let (process, url) = start(&dir, database.as_ref()).await;
+        Self { process, url, backend, dir, database }
+    }
+
+    pub fn sqlite_file(&self) -> std::path::PathBuf {
+        self.dir.path().join("hub-cloud.sqlite")
+    }
+
+    /// Resident memory, without what is shared with other processes.
+    pub fn resident_bytes(&self) -> u64 {
+        let path = format!("/proc/{}/smaps_rollup", self.process.id());
+        let text = std::fs::read_to_string(path).expect("the service's memory");
+        let kib = |name: &str| -> u64 {
+            let line = text.lines().find(|line| line.starts_with(name)).expect("a known line");
+            line.split_whitespace().nth(1).and_then(|number| number.parse().ok()).expect("a number")
+        };
+        (kib("Private_Clean:") + kib("Private_Dirty:")) * 1024
+    }
+}
+
+async fn start(dir: &tempfile::TempDir, database: Option<&Database>) -> (Process, String) {
+    let mut arguments = vec!["serve", "--listen", "127.0.0.1:0", "--upload-limit-per-minute", "4000000000"];
+    let path = dir.path().to_str().expect("a path in UTF-8");
+    arguments.extend(["--data-dir", path]);
+    if let Some(database) = database {
+        arguments.extend(["--database-url", &database.url]);
+    }
+    let mut process = Process::start("hub-cloud", &arguments, &[]);
+    let url = process.url().await;
+    (process, url)
+}
+
+/// How long the service takes from its start to its first answer, on a database that is there already.
+pub async fn measure_start(backend: Backend) {
+    let Service { process, dir, database, .. } = Service::start(backend).await;
+    process.kill().await;
+    let mut times = Vec::new();
+    for _ in 0..10 {
+        let started_at = Instant::now();
+        let (process, _) = start(&dir, database.as_ref()).await;
+        times.push(started_at.elapsed());
+        process.kill().await;
+    }
+    times.sort();
+    let median: Duration = times[times.len() / 2];
+    println!("start {backend:?}: median {median:?} of {} starts on an existing database", times.len());
+}
+
+/// Thousands of connections need as many open files.
+pub fn raise_file_limit() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    let _ = setrlimit(Resource::Nofile, limit);
+}
