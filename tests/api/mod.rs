@@ -7,4 +7,6 @@ mod desired_state;
 mod hubs;
 mod refresh;
 mod service;
+mod streams;
 mod tenants;
+mod uploads;

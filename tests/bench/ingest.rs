@@ -12,7 +12,7 @@ use crate::wire::{Connection, UploadRequest};
 const TENANTS: usize = 100;
 const HUBS: usize = 1000;
 const EVENTS_PER_UPLOAD: usize = 50;
-const IN_FLIGHT: usize = 64;
+const IN_FLIGHT: usize = 128;
 const ROUNDS: usize = 3;
 const ROUND_TIME: Duration = Duration::from_secs(6);
 const RAW_TIME: Duration = Duration::from_secs(3);

@@ -39,7 +39,8 @@ fn write_sqlite(
 ) -> f64 {
     let mut db = rusqlite::Connection::open(service.sqlite_file()).expect("the service's database");
     db.pragma_update(None, "synchronous", "FULL").expect("the service's own durability");
-    db.pragma_update(None, "cache_size", -16384).expect("the service's own cache");
+    db.pragma_update(None, "cache_size", -32768).expect("the service's own cache");
+    db.pragma_update(None, "wal_autocheckpoint", 8192).expect("the service's own pace");
     db.busy_timeout(Duration::from_secs(5)).expect("a timeout");
     let started_at = Instant::now();
     let mut written = 0_usize;

@@ -23,3 +23,17 @@ pub fn skip(what: &str, needs: &str) {
     }
     let _ = std::io::stderr().write_all(line.as_bytes());
 }
+
+/// A NATS server to connect replicas with, at `HUB_TESTS_NATS_URL`; says so when none is there.
+pub fn nats_url() -> Option<String> {
+    let given = std::env::var("HUB_TESTS_NATS_URL").ok().filter(|url| !url.is_empty());
+    let url = given.unwrap_or_else(|| "nats://127.0.0.1:4222".to_owned());
+    let address = url.trim_start_matches("nats://").to_owned();
+    match std::net::TcpStream::connect(&address) {
+        Ok(_) => Some(url),
+        Err(_) => {
+            skip("replicas connected by a bus", &format!("NATS at {address} (HUB_TESTS_NATS_URL)"));
+            None
+        }
+    }
+}

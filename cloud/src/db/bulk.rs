@@ -77,7 +77,7 @@ impl Column {
 }
 
 /// Rows a SQLite statement carries, most first. Few sizes, so that every statement is prepared once.
-const SQLITE_CHUNKS: &[usize] = &[128, 16, 1];
+const SQLITE_CHUNKS: &[usize] = &[1024, 128, 16, 1];
 
 /// A statement over many rows. `head` ends where the rows are to come, `tail` follows them, as in
 /// `INSERT INTO t (a, b)` rows `ON CONFLICT DO NOTHING`.
@@ -156,9 +156,13 @@ impl Bulk {
     }
 
     fn sqlite_text(&self, rows: usize) -> String {
-        // SQLite needs a WHERE between a SELECT and ON CONFLICT, so rows are VALUES here.
         let row = format!("({})", vec!["?"; self.columns.len()].join(","));
-        format!("{} VALUES {} {}", self.head, vec![row.as_str(); rows].join(","), self.tail)
+        let rows = vec![row.as_str(); rows].join(",");
+        // A statement that fails ends its whole transaction here, so SQLite need not keep what it takes to undo the statement alone.
+        match self.head.strip_prefix("INSERT INTO").filter(|_| self.tail.is_empty()) {
+            Some(rest) => format!("INSERT OR FAIL INTO{rest} VALUES {rows}"),
+            None => format!("{} VALUES {rows} {}", self.head, self.tail),
+        }
     }
 
     fn sqlite_args(&self, start: usize, size: usize) -> std::result::Result<SqliteArguments, sqlx::Error> {
@@ -188,7 +192,7 @@ fn chunks(rows: usize) -> impl Iterator<Item = (usize, usize)> {
 mod tests {
     #[test]
     fn chunks_cover_every_row_once() {
-        for rows in [0, 1, 15, 16, 17, 127, 128, 129, 1000] {
+        for rows in [0, 1, 15, 16, 17, 127, 128, 129, 1000, 1024, 5000] {
             let mut next = 0;
             for (start, size) in super::chunks(rows) {
                 assert_eq!(start, next);

@@ -66,7 +66,9 @@ impl Db {
             .synchronous(SqliteSynchronous::Full)
             .foreign_keys(true)
             .busy_timeout(Duration::from_secs(5))
-            .pragma("cache_size", "-16384")
+            .pragma("cache_size", "-32768")
+            // Pages: 32 MiB of log before it is folded into the file, which costs as much for many changes as for few.
+            .pragma("wal_autocheckpoint", "8192")
             .pragma("temp_store", "MEMORY")
             .pragma("journal_size_limit", "67108864");
         let writer = SqlitePoolOptions::new()

@@ -320,10 +320,17 @@ impl Rows {
         }
     }
 
+    fn has_only_plain_events(&self) -> bool {
+        self.device_instance_ids.iter().all(Option::is_none) && self.window_starts.iter().all(Option::is_none)
+    }
+
     fn into_bulk(self, kind: Kind) -> Bulk {
+        let is_plain = self.has_only_plain_events();
         let mut columns =
             vec![Column::Uuid(self.tenants), Column::Uuid(self.hubs), Column::Int(self.ids), Column::Text(self.texts)];
         let head = match kind {
+            // Most hubs know no devices and send no windows: then these columns cost nothing.
+            Kind::BleEvents if is_plain => "INSERT INTO ble_events (tenant_uuid, hub_uuid, ble_event_id, event)",
             Kind::BleEvents => {
                 columns.push(Column::OptionalInt(self.device_instance_ids));
                 columns.push(Column::OptionalTime(self.window_starts));

@@ -1,0 +1,220 @@
+//! `/tenant/stream/**`: every record once, in order, whatever is cut in between.
+
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use hub_cloud::authz::permission::Role;
+use hub_cloud::config::Settings;
+use hub_tests::hub::events;
+use hub_tests::{Backend, Call, Client, Options, SimulatedHub, Tenant, TestApp, backends};
+use serde_json::{Value, json};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A reader of server-sent events.
+struct Reader {
+    bytes: std::pin::Pin<Box<dyn futures_util::Stream<Item = reqwest::Result<bytes::Bytes>> + Send>>,
+    buffer: String,
+}
+
+#[derive(Clone, Debug)]
+struct Event {
+    id: String,
+    name: String,
+    data: Value,
+}
+
+impl Reader {
+    async fn open(client: &Client, path: &str, last_event_id: Option<&str>) -> Self {
+        let mut request = client.get(path);
+        if let Some(id) = last_event_id {
+            request = request.header("last-event-id", id);
+        }
+        let response = request.send().await.expect("an answer");
+        assert_eq!(response.status(), 200);
+        assert_eq!(response.headers()["content-type"], "text/event-stream");
+        Self { bytes: Box::pin(response.bytes_stream()), buffer: String::new() }
+    }
+
+    /// The next event; nothing when the stream ended.
+    async fn next(&mut self) -> Option<Event> {
+        loop {
+            if let Some(end) = self.buffer.find("\n\n") {
+                let block: String = self.buffer.drain(..end + 2).collect();
+                let field = |name: &str| block.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned);
+                let (Some(id), Some(name), Some(data)) = (field("id: "), field("event: "), field("data: ")) else {
+                    continue;
+                };
+                return Some(Event { id, name, data: serde_json::from_str(&data).expect("data is JSON") });
+            }
+            let chunk = tokio::time::timeout(PATIENCE, self.bytes.next()).await.expect("something arrives in time")?;
+            self.buffer.push_str(std::str::from_utf8(&chunk.ok()?).expect("UTF-8"));
+        }
+    }
+
+    async fn take(&mut self, count: usize) -> Vec<Event> {
+        let mut events = Vec::new();
+        while events.len() < count {
+            events.push(self.next().await.expect("the stream goes on"));
+        }
+        events
+    }
+}
+
+const BLE: &str = "/tenant/stream/ble/events";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_arrives_is_what_the_list_shows() {
+    for backend in backends() {
+        let app = TestApp::new(backend).await;
+        let tenant = Tenant::create(&app.client()).await;
+        let hub = SimulatedHub::claim(&tenant).await;
+        hub.upload_events(3).await;
+        let mut reader = Reader::open(&tenant.client, BLE, None).await;
+        hub.upload_events(5).await;
+        let seen = reader.take(5).await;
+        let listed: Vec<Value> = tenant.client.get("/tenant/ble/events?size=5").call().await.expect(200).data();
+        for (event, item) in seen.iter().zip(listed.iter().rev()) {
+            assert_eq!((event.name.as_str(), &event.data), ("ble_event", item));
+            assert_eq!(item["receivedAt"], json!(event.id));
+        }
+    }
+}
+
+/// Uploads go on while a reader is cut off again and again, in the middle of batches too.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reader_that_resumes_sees_each_event_once_and_in_order() {
+    const UPLOADS: usize = 40;
+    const EVENTS: usize = 25;
+    for backend in backends() {
+        let app = TestApp::new(backend).await;
+        let tenant = Tenant::create(&app.client()).await;
+        let hubs = [SimulatedHub::claim(&tenant).await, SimulatedHub::claim(&tenant).await];
+        let mut reader = Reader::open(&tenant.client, BLE, None).await;
+        let uploading = tokio::spawn(async move {
+            for index in 0..UPLOADS {
+                hubs[index % 2].upload_events(EVENTS).await;
+            }
+        });
+        let mut seen: Vec<Event> = Vec::new();
+        // Lengths that fall inside batches.
+        for length in [7, 40, 1, 93, 26, 150, 3].into_iter().cycle() {
+            let left = UPLOADS * EVENTS - seen.len();
+            if left == 0 {
+                break;
+            }
+            seen.extend(reader.take(length.min(left)).await);
+            let last = seen.last().expect("an event").id.clone();
+            reader = Reader::open(&tenant.client, BLE, Some(&last)).await;
+        }
+        uploading.await.expect("all uploads are taken in");
+        let mut all: Vec<Value> = Vec::new();
+        for page in 0..UPLOADS * EVENTS / 100 {
+            let path = format!("/tenant/ble-query/events?size=100&sort=receivedAt,asc&page={page}");
+            let page = tenant.client.get(&path).call().await.expect(200).json();
+            all.extend(page["data"]["content"].as_array().expect("a page").clone());
+        }
+        let seen: Vec<Value> = seen.into_iter().map(|event| event.data).collect();
+        assert_eq!(seen, all, "on {backend}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn logs_of_one_hub_stream_without_those_of_others() {
+    for backend in backends() {
+        let app = TestApp::new(backend).await;
+        let tenant = Tenant::create(&app.client()).await;
+        let (one, two) = (SimulatedHub::claim(&tenant).await, SimulatedHub::claim(&tenant).await);
+        let log = |hub: &SimulatedHub, entries: Value| {
+            hub.client.post(&format!("/v1/hubs/{}/logs", hub.hub_uuid)).json(&entries).call()
+        };
+        let path = format!("/tenant/stream/hubs/{}/logs", one.hub_uuid);
+        log(&one, json!([{"n": 0}])).await.expect(204);
+        let mut reader = Reader::open(&tenant.client, &path, None).await;
+        log(&two, json!([{"n": 100}])).await.expect(204);
+        log(&one, json!([{"n": 1}, {"n": 2}])).await.expect(204);
+        log(&one, json!({"n": 3})).await.expect(204);
+        let seen = reader.take(3).await;
+        let numbers: Vec<&Value> = seen.iter().map(|event| &event.data["data"]["n"]).collect();
+        assert_eq!(numbers, [1, 2, 3]);
+        assert!(seen.iter().all(|event| event.name == "hub_log"));
+        let mut again = Reader::open(&tenant.client, &path, Some(&seen[0].id)).await;
+        assert_eq!(again.take(2).await.iter().map(|event| &event.id).collect::<Vec<_>>(), [&seen[1].id, &seen[2].id]);
+        let stranger = Tenant::create(&app.client()).await;
+        stranger.client.get(&path).call().await.expect(404);
+        stranger.client.get(BLE).header("last-event-id", "soon").call().await.expect(400);
+    }
+}
+
+/// What one replica stores reaches the subscribers of the other: over NATS, and where there is none by the database alone.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn subscribers_of_another_replica_see_all() {
+    for bus in [None, hub_tests::nats_url()] {
+        for backend in backends().into_iter().filter(|backend| *backend == Backend::Postgres) {
+            let settings = Settings { bus: bus.clone(), ..Settings::default() };
+            let options = || Options { settings: settings.clone(), ..Options::default() };
+            let app = TestApp::with(backend, options()).await;
+            let replica = TestApp::replica_of(&app, options()).await;
+            let tenant = Tenant::create(&app.client()).await;
+            let hub = SimulatedHub::claim(&tenant).await;
+            let mut there = hub.clone();
+            there.client = hub.client.at(&replica.url);
+            let mut reader = Reader::open(&tenant.client.at(&replica.url), BLE, None).await;
+            let mut sent = Vec::new();
+            for hub in [&hub, &there, &hub, &hub, &there, &hub] {
+                sent.extend(hub.upload_events(10).await.events);
+            }
+            let seen = reader.take(sent.len()).await;
+            for (seen, sent) in seen.iter().zip(&sent) {
+                assert_eq!(seen.data["eventUuid"], json!(sent.event_uuid), "with bus {bus:?}");
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_does_not_read_is_cut_off_and_may_resume() {
+    let app = TestApp::with(
+        Backend::Sqlite,
+        Options {
+            settings: Settings { upload_limit_per_minute: Some(100_000), ..Settings::default() },
+            ..Options::default()
+        },
+    )
+    .await;
+    let tenant = Tenant::create(&app.client()).await;
+    let hub = SimulatedHub::claim(&tenant).await;
+    let mut sleeper = Reader::open(&tenant.client, BLE, None).await;
+    // More than all buffers between the two hold.
+    let mut sent = 0;
+    let slow_readers = || app.app.metrics.stream_slow_readers.get();
+    while sent < 200_000 {
+        let mut upload = events(2000);
+        for event in &mut upload.events {
+            event.payload.name = Some("x".repeat(200));
+        }
+        hub.upload(&upload).await.expect(201);
+        sent += 2000;
+    }
+    let mut seen = 0;
+    let mut last = String::new();
+    while let Some(event) = sleeper.next().await {
+        seen += 1;
+        last = event.id;
+    }
+    assert!(seen < sent, "the stream ended before all {sent} events: {seen}");
+    assert_eq!(slow_readers(), 1);
+    let mut resumed = Reader::open(&tenant.client, BLE, Some(&last)).await;
+    resumed.take(1).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn reading_is_for_members() {
+    let app = TestApp::new(Backend::Sqlite).await;
+    let tenant = Tenant::create(&app.client()).await;
+    let viewer = tenant.member(&app, Role::Viewer).await;
+    drop(Reader::open(&viewer, BLE, None).await);
+    let stranger = Tenant::create(&app.client()).await.owner.client.tenant(tenant.tenant_uuid);
+    stranger.get(BLE).call().await.expect(403);
+    app.client().get(BLE).call().await.expect(401);
+}
