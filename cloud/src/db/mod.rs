@@ -89,19 +89,21 @@ impl Db {
         }
     }
 
+    // Waiting for a connection takes 16 KiB of state. Boxed, it weighs on whoever waits and not on every request and stream for as long as it lives.
+
     /// A connection to read with.
     pub async fn read(&self) -> Result<Conn> {
         Ok(match self {
-            Self::Postgres(pool) => Conn::Postgres(pool.acquire().await?),
-            Self::Sqlite { reader, .. } => Conn::Sqlite(reader.acquire().await?),
+            Self::Postgres(pool) => Conn::Postgres(Box::pin(pool.acquire()).await?),
+            Self::Sqlite { reader, .. } => Conn::Sqlite(Box::pin(reader.acquire()).await?),
         })
     }
 
     /// A transaction to write in. Dropped without a commit, it leaves nothing behind.
     pub async fn begin(&self) -> Result<Tx> {
         Ok(Tx(match self {
-            Self::Postgres(pool) => Conn::PostgresTx(pool.begin().await?),
-            Self::Sqlite { writer, .. } => Conn::SqliteTx(writer.begin_with("BEGIN IMMEDIATE").await?),
+            Self::Postgres(pool) => Conn::PostgresTx(Box::pin(pool.begin()).await?),
+            Self::Sqlite { writer, .. } => Conn::SqliteTx(Box::pin(writer.begin_with("BEGIN IMMEDIATE")).await?),
         }))
     }
 

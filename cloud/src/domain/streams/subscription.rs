@@ -88,7 +88,8 @@ impl Subscription {
             return Some(Bytes::from_static(b"retry: 1000\n\n"));
         }
         while self.cursor < self.stored_to {
-            match self.read_stored().await {
+            // Boxed: it runs seldom, and a stream is open long.
+            match Box::pin(self.read_stored()).await {
                 Ok(Some(bytes)) => return Some(bytes),
                 Ok(None) => {}
                 Err(error) => {
