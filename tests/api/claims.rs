@@ -225,7 +225,7 @@ async fn codes_are_for_those_of_the_tenant_who_may() {
         let code = tenant.claim_code().await;
         assert!(codes(&stranger).await.is_empty());
         stranger.client.delete(&format!("{CODES}/{code}")).call().await.expect(404);
-        let viewer = tenant.member(&app, Role::Viewer).await;
+        let viewer = tenant.member(Role::Viewer).await;
         viewer.get(CODES).call().await.expect(200);
         viewer.post(CODES).json(&json!({})).call().await.expect(403);
         viewer.delete(&format!("{CODES}/{code}")).call().await.expect(403);

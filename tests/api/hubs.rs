@@ -113,7 +113,7 @@ async fn another_tenants_hub_does_not_exist() {
         let stranger = Tenant::create(&app.client()).await;
         let hub = SimulatedHub::claim(&tenant).await;
         report(&hub, json!([adapter(ONE, "hci0")])).await;
-        let viewer = tenant.member(&app, Role::Viewer).await;
+        let viewer = tenant.member(Role::Viewer).await;
         let unknown = uuid::Uuid::new_v4();
         for hub_uuid in [hub.hub_uuid.0, unknown] {
             let path = format!("/tenant/hubs/{hub_uuid}");

@@ -212,7 +212,7 @@ async fn who_does_not_read_is_cut_off_and_may_resume() {
 async fn reading_is_for_members() {
     let app = TestApp::new(Backend::Sqlite).await;
     let tenant = Tenant::create(&app.client()).await;
-    let viewer = tenant.member(&app, Role::Viewer).await;
+    let viewer = tenant.member(Role::Viewer).await;
     drop(Reader::open(&viewer, BLE, None).await);
     let stranger = Tenant::create(&app.client()).await.owner.client.tenant(tenant.tenant_uuid);
     stranger.get(BLE).call().await.expect(403);
