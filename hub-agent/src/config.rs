@@ -27,14 +27,16 @@ pub struct Cli {
 
 const EXAMPLES: &str = "\
 Examples:
-  What the adapters hear now:             hub-agent scan
-  What is wrong with this machine:        hub-agent check --service-url https://hubs.example.com
-  Run, with a claim code at first start:  hub-agent run --service-url https://hubs.example.com --claim-code ABCD-EFGH-JKMN-PQRS
-  Claim beside a running agent:           hub-agent claim --code ABCD-EFGH-JKMN-PQRS
-  What the running agent is doing:        hub-agent status
+  hub-agent scan                                       what the adapters hear now
+  hub-agent check                                      what is wrong with this machine, and how to mend it
+  hub-agent run --service-url https://hubs.example.com
+  hub-agent claim --code ABCD-EFGH-JKMN-PQRS           bind the hub to its owner while the agent runs
+  hub-agent status                                     what the running agent is doing
 
-Every option is also a key of /etc/hub-agent/config.toml (such as service-url = \"https://hubs.example.com\") and an
-environment variable (HUB_AGENT_SERVICE_URL). Options win over the environment, the environment over the file.
+Every option is also a key of /etc/hub-agent/config.toml, such as
+  service-url = \"https://hubs.example.com\"
+and an environment variable, such as HUB_AGENT_SERVICE_URL.
+Options win over the environment, the environment over the file.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 configuration refused, 75 try again later.";
 
@@ -57,7 +59,7 @@ const RUN_EXAMPLES: &str = "\
 Examples:
   hub-agent run --service-url https://hubs.example.com
   hub-agent run --service-url http://127.0.0.1:8080 --state-dir ./hub --claim-code-file ./code
-  hub-agent run --service-url http://127.0.0.1:8080 --state-dir ./hub --replay trace.jsonl.zst --replay-loop
+  hub-agent run --service-url http://127.0.0.1:8080 --state-dir ./hub --replay trace.jsonl.zst
 
 A power cut costs at most what was heard within --spool-commit before it.";
 
@@ -78,6 +80,8 @@ pub struct RunArgs {
     /// Stop when standard input, a pipe, ends: whoever holds its other end takes the agent along, however it ends itself.
     #[arg(long)]
     pub stop_with_stdin: bool,
+    #[command(flatten)]
+    pub logs: LogArgs,
 }
 
 #[derive(Args, Debug)]
@@ -111,12 +115,20 @@ pub struct CommonArgs {
     /// Where credentials and the spool are kept. One agent at a time may use it.
     #[arg(long, env = "HUB_AGENT_STATE_DIR", value_name = "DIR", default_value = "/var/lib/hub-agent")]
     pub state_dir: PathBuf,
+}
+
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Logs")]
+pub struct LogArgs {
     /// What to log: error, warn, info, debug, or a filter such as `info,hub_agent::ble=debug`.
     #[arg(long, env = "HUB_AGENT_LOG", value_name = "FILTER", default_value = "info")]
     pub log: String,
     /// How to write logs: text, json, or auto (text on a terminal and under systemd, else JSON).
     #[arg(long, env = "HUB_AGENT_LOG_FORMAT", value_name = "FORMAT", default_value = "auto")]
     pub log_format: LogFormat,
+    /// Which of the agent's own logs the service gets: off, error, warn, info or debug.
+    #[arg(long, env = "HUB_AGENT_SHIP_LOGS", value_name = "LEVEL", default_value = "warn")]
+    pub ship_logs: ShipLogs,
 }
 
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,6 +139,7 @@ pub enum LogFormat {
 }
 
 #[derive(Args, Debug)]
+#[command(next_help_heading = "Service")]
 pub struct ServiceArgs {
     /// The service this hub belongs to, such as https://hubs.example.com
     #[arg(long, env = "HUB_AGENT_SERVICE_URL", value_name = "URL")]
@@ -149,6 +162,7 @@ pub struct ServiceArgs {
 }
 
 #[derive(Args, Debug)]
+#[command(next_help_heading = "Claim")]
 pub struct ClaimCodeArgs {
     /// Claim code to use while this hub has no credentials. Other users of this machine can see it in the list of
     /// processes: the environment variable and --claim-code-file keep it from them.
@@ -160,6 +174,7 @@ pub struct ClaimCodeArgs {
 }
 
 #[derive(Args, Debug)]
+#[command(next_help_heading = "Radio")]
 pub struct RadioArgs {
     /// Adapters to use, by address, with commas between [default: all]
     #[arg(long, env = "HUB_AGENT_ADAPTERS", value_name = "ADDRESSES", value_delimiter = ',')]
@@ -193,6 +208,7 @@ impl RadioArgs {
 }
 
 #[derive(Args, Debug)]
+#[command(next_help_heading = "Reports")]
 pub struct ReportArgs {
     /// What to report: events (each advertisement), windows (each device once a --report-window), or both.
     #[arg(long, env = "HUB_AGENT_REPORT", value_name = "WHAT", default_value = "events")]
@@ -206,9 +222,6 @@ pub struct ReportArgs {
     /// How often to report the state of the machine and of the agent.
     #[arg(long, env = "HUB_AGENT_TELEMETRY_INTERVAL", value_name = "TIME", default_value = "60s")]
     pub telemetry_interval: Span,
-    /// Which of the agent's own logs the service gets: off, error, warn, info or debug.
-    #[arg(long, env = "HUB_AGENT_SHIP_LOGS", value_name = "LEVEL", default_value = "warn")]
-    pub ship_logs: ShipLogs,
 }
 
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
@@ -241,6 +254,7 @@ impl RunArgs {
 }
 
 #[derive(Args, Debug)]
+#[command(next_help_heading = "Spool and upload")]
 pub struct SpoolArgs {
     /// Most the spool may hold. When it is full the oldest advertisements go first.
     #[arg(long, env = "HUB_AGENT_SPOOL_MAX", value_name = "SIZE", default_value = "256MiB")]

@@ -17,7 +17,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Registry};
 
 use crate::clock::machine_now;
-use crate::config::{CommonArgs, LogFormat, ShipLogs};
+use crate::config::{LogArgs, LogFormat, ShipLogs};
 use crate::error::Failure;
 use crate::spool::{Kind, Spool, SpoolStopped};
 
@@ -41,12 +41,12 @@ struct Waiting {
 }
 
 /// Sets up logging. To be called once.
-pub fn init(args: &CommonArgs, ship: ShipLogs) -> Result<Outbox, Failure> {
+pub fn init(args: &LogArgs) -> Result<Outbox, Failure> {
     // That library repeats, at every attempt, what the agent says once.
     let filter = EnvFilter::try_new(format!("rustls_platform_verifier=off,{}", args.log))
         .map_err(|error| Failure::Config(format!("log: {error}; write it as info, or info,hub_agent::ble=debug")))?;
     let outbox = Outbox::default();
-    let shipped = outbox.clone().with_filter(match ship {
+    let shipped = outbox.clone().with_filter(match args.ship_logs {
         ShipLogs::Off => LevelFilter::OFF,
         ShipLogs::Error => LevelFilter::ERROR,
         ShipLogs::Warn => LevelFilter::WARN,

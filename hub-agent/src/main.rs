@@ -45,7 +45,7 @@ fn main() -> ExitCode {
 async fn start(command: Cmd) -> Result<(), Failure> {
     match command {
         Cmd::Run(args) => {
-            let outbox = logs::init(&args.common, args.reports.ship_logs)?;
+            let outbox = logs::init(&args.logs)?;
             run::run(*args, outbox).await
         }
         Cmd::Claim(args) => commands::claim::claim(args).await,

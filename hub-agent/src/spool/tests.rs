@@ -299,3 +299,31 @@ async fn times_of_a_clock_that_was_wrong_are_mended_before_they_are_sent() {
     let again = upload(&next(&start_with(config(dir.path()), clock)).await.unwrap());
     assert_eq!(again, late, "mended once, and then for good");
 }
+
+/// A start without a network in which the clock stayed at 1970, then a reboot that knows the time.
+#[tokio::test]
+async fn what_a_boot_heard_that_never_knew_the_time_is_dated_before_the_next_boot() {
+    let dir = tempfile::tempdir().unwrap();
+    let spool = start(dir.path());
+    for secs in [600, 700] {
+        let mut event = event(0);
+        event.observed_at = Timestamp::from_micros(secs * 1_000_000);
+        spool.append(vec![Heard::Event(event)]).await.unwrap();
+    }
+    spool.close().await.unwrap();
+    let database = rusqlite::Connection::open(dir.path().join("spool.db")).unwrap();
+    let changed =
+        database.execute("UPDATE segments SET boot = ?1, clock_offset_micros = 0", [uuid::Uuid::new_v4()]).unwrap();
+    assert_eq!(changed, 1);
+    drop(database);
+
+    let clock = Arc::new(Clock::new());
+    let booted_at = Timestamp::from_micros(clock.offset().micros).as_secs();
+    let spool = start_with(config(dir.path()), clock);
+    let times: Vec<i64> = upload(&next(&spool).await.unwrap())
+        .events
+        .iter()
+        .map(|event| event.observed_at.as_secs() - booted_at)
+        .collect();
+    assert!((times[1]).abs() <= 1 && (times[0] + 100).abs() <= 1, "{times:?}");
+}
