@@ -126,7 +126,16 @@ pub enum RadioError {
 }
 
 /// Starts listening. Must be called within a tokio runtime.
-pub fn start(source: Source, mut config: RadioConfig, cancel: CancellationToken) -> Result<Radio, RadioError> {
+pub fn start(source: Source, config: RadioConfig, cancel: CancellationToken) -> Result<Radio, RadioError> {
+    start_on(bluez::system_address(), source, config, cancel)
+}
+
+fn start_on(
+    bus_address: String,
+    source: Source,
+    mut config: RadioConfig,
+    cancel: CancellationToken,
+) -> Result<Radio, RadioError> {
     for address in &mut config.adapters {
         address.make_ascii_uppercase();
         if !is_address(address) {
@@ -141,6 +150,7 @@ pub fn start(source: Source, mut config: RadioConfig, cancel: CancellationToken)
     let pipeline = reports::Pipeline::new(&config, health.clone(), sender);
     match source {
         Source::BlueZ => bluez::start(
+            bus_address,
             config,
             pipeline,
             bluez::Outputs { adapters: adapters_sender, trouble: trouble_sender },

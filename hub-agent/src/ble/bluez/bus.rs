@@ -91,19 +91,18 @@ pub struct Incoming {
     shared: Arc<Shared>,
 }
 
-/// The address of the system bus.
-pub fn address() -> String {
+/// The address of the machine's system bus.
+pub fn system_address() -> String {
     std::env::var("DBUS_SYSTEM_BUS_ADDRESS").ok().filter(|text| !text.is_empty()).unwrap_or(DEFAULT_ADDRESS.to_owned())
 }
 
 impl Bus {
     /// Connects and signs in. Calls are answered only while `Incoming::run` runs; the first has to be `hello`.
-    pub async fn connect() -> Result<(Self, Incoming), ConnectError> {
-        let address = address();
-        let stream = connect_any(&address).await?;
-        let signed_in = tokio::time::timeout(SIGN_IN_TIMEOUT, sign_in(stream, &address)).await;
+    pub async fn connect(address: &str) -> Result<(Self, Incoming), ConnectError> {
+        let stream = connect_any(address).await?;
+        let signed_in = tokio::time::timeout(SIGN_IN_TIMEOUT, sign_in(stream, address)).await;
         let stream = signed_in.unwrap_or_else(|_| {
-            Err(ConnectError::Refused { address: address.clone(), answer: "it does not answer".to_owned() })
+            Err(ConnectError::Refused { address: address.to_owned(), answer: "it does not answer".to_owned() })
         })?;
         let (reader, writer) = stream.into_split();
         let shared = Arc::new(Shared {
@@ -128,8 +127,28 @@ impl Bus {
         self.call(BUS, BUS_PATH, BUS, member, signature, body).await
     }
 
+    /// Every message of this connection has another.
+    pub fn next_serial(&self) -> u32 {
+        self.shared.next_serial()
+    }
+
     pub async fn call(
         &self,
+        destination: &str,
+        path: &str,
+        interface: &str,
+        member: &str,
+        signature: &str,
+        body: &[Value<'_>],
+    ) -> Answer {
+        self.call_as(self.next_serial(), destination, path, interface, member, signature, body).await
+    }
+
+    /// A call whose answer the listener can tell by its number, and so see in its place among the signals.
+    #[expect(clippy::too_many_arguments, reason = "they are the parts of a D-Bus call")]
+    pub async fn call_as(
+        &self,
+        serial: u32,
         destination: &str,
         path: &str,
         interface: &str,
@@ -149,7 +168,6 @@ impl Bus {
             signature,
             body,
         };
-        let serial = self.shared.next_serial();
         let (sender, answer) = oneshot::channel();
         match &mut *self.shared.waiting() {
             Some(waiting) => waiting.insert(serial, sender),
@@ -195,7 +213,7 @@ impl Bus {
     }
 }
 
-/// Takes in what arrives, in batches.
+/// Takes in what arrives, answers to our own calls too, in batches.
 pub trait Listener: Send {
     fn batch(&mut self, messages: &[Message<'_>]);
 }
@@ -248,9 +266,8 @@ impl Incoming {
             if matches!(message.kind, Kind::Return | Kind::Error) {
                 let whole = buffer.get(taken..taken + length).unwrap_or_default();
                 self.shared.answer(&message, whole);
-            } else {
-                messages.push(message);
             }
+            messages.push(message);
             taken += length;
         }
         listener.batch(&messages);

@@ -3,19 +3,27 @@
 //! read from the signals: an advertisement costs no call.
 
 mod bus;
+mod monitor;
 mod scanner;
 mod wire;
 mod world;
+
+#[cfg(test)]
+mod mock;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use hub_protocol::Timestamp;
 use hub_protocol::hub::{Adapter, AdapterRole};
 use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 
+pub use self::bus::system_address;
 use self::bus::{Bus, CallError, Listener};
 use self::scanner::Scanner;
 use self::wire::{Kind, Message, Value};
@@ -38,6 +46,7 @@ pub struct Outputs {
 }
 
 pub fn start(
+    bus_address: String,
     config: RadioConfig,
     pipeline: Pipeline,
     outputs: Outputs,
@@ -46,6 +55,7 @@ pub fn start(
 ) {
     let supervisor = Supervisor {
         shared: Shared { world: Arc::new(Mutex::new(World::new(pipeline))), changes: watch::Sender::new(0) },
+        bus_address,
         config: Arc::new(config),
         outputs,
         roles,
@@ -75,6 +85,7 @@ impl Shared {
 
 struct Supervisor {
     shared: Shared,
+    bus_address: String,
     config: Arc<RadioConfig>,
     outputs: Outputs,
     roles: watch::Receiver<BTreeMap<String, AdapterRole>>,
@@ -91,6 +102,7 @@ impl Supervisor {
             let Some(reason) = cancel.run_until_cancelled(self.connection(&mut tasks)).await else { break };
             tasks.shutdown().await;
             let was_up = !self.shared.world().owner.is_empty();
+            self.shared.world().set_owner("");
             self.bluez_is_gone(&reason);
             retry = if was_up { FIRST_RETRY } else { (retry * 2).min(LAST_RETRY) };
             if cancel.run_until_cancelled(tokio::time::sleep(retry)).await.is_none() {
@@ -102,12 +114,12 @@ impl Supervisor {
 
     /// Scans until the connection is lost, and says why it was.
     async fn connection(&mut self, tasks: &mut JoinSet<()>) -> String {
-        let (bus, incoming) = match Bus::connect().await {
+        let (bus, incoming) = match Bus::connect(&self.bus_address).await {
             Ok(connected) => connected,
             Err(error) => return format!("D-Bus cannot be reached: {error}"),
         };
         let (lost, mut why_lost) = watch::channel(None);
-        let signals = Signals { shared: self.shared.clone() };
+        let signals = Signals { shared: self.shared.clone(), bus: bus.clone() };
         tasks.spawn(async move {
             let error = incoming.run(signals).await;
             lost.send_replace(Some(format!("the connection to D-Bus is lost: {error}")));
@@ -133,7 +145,11 @@ impl Supervisor {
         // Where bluetoothd is started on demand, this is the demand. Where it is not, the name's owner will be announced.
         let _ = bus.bus_call("StartServiceByName", "su", &[Value::Str(BLUEZ), Value::Int(0)]).await;
         if let Ok(reply) = bus.bus_call("GetNameOwner", "s", &[Value::Str(BLUEZ)]).await {
-            self.shared.world().owner = reply.body().first().and_then(Value::as_str).unwrap_or_default().to_owned();
+            let mut world = self.shared.world();
+            // A change of owner that was announced meanwhile is newer than this answer.
+            if world.owner.is_empty() {
+                world.set_owner(reply.body().first().and_then(Value::as_str).unwrap_or_default());
+            }
         }
         let mut loaded_from = String::new();
         let mut scanners = BTreeMap::new();
@@ -144,17 +160,15 @@ impl Supervisor {
             if owner != loaded_from {
                 scanners.values().for_each(AbortHandle::abort);
                 scanners.clear();
-                if owner.is_empty() {
-                    self.bluez_is_gone("bluetoothd is not running (try: systemctl start bluetooth)");
-                } else {
-                    self.load(bus).await;
+                loaded_from.clear();
+                if !owner.is_empty() && self.load(bus).await {
+                    loaded_from.clone_from(&owner);
                 }
-                loaded_from = owner;
             }
-            if !loaded_from.is_empty() {
+            if owner.is_empty() {
+                self.bluez_is_gone("bluetoothd is not running (try: systemctl start bluetooth)");
+            } else if loaded_from == owner {
                 self.reconcile(bus, tasks, &mut scanners);
-            } else {
-                self.trouble("bluetoothd is not running (try: systemctl start bluetooth)");
             }
             tokio::select! {
                 _ = changes.changed() => {}
@@ -167,16 +181,15 @@ impl Supervisor {
         }
     }
 
-    async fn load(&self, bus: &Bus) {
-        match bus.call(BLUEZ, "/", OBJECT_MANAGER, "GetManagedObjects", "", &[]).await {
-            Ok(reply) => {
-                if let Some(objects) = reply.body().first() {
-                    self.shared.world().load(objects, now());
-                }
-            }
-            // It answers nobody, or not us; the reason is told as the one for having no adapter.
-            Err(error) => self.trouble(&format!("bluetoothd does not list its adapters: {error}")),
+    /// Asks for everything there is; the listener takes in the answer. True when there was one.
+    async fn load(&self, bus: &Bus) -> bool {
+        let serial = bus.next_serial();
+        self.shared.world().listing = serial;
+        let listed = bus.call_as(serial, BLUEZ, "/", OBJECT_MANAGER, "GetManagedObjects", "", &[]).await;
+        if let Err(error) = &listed {
+            self.trouble(&format!("bluetoothd does not list its adapters: {error}"));
         }
+        listed.is_ok()
     }
 
     /// A scanner for every adapter that is to be used and is there, and none for any other.
@@ -219,11 +232,6 @@ impl Supervisor {
     }
 
     fn bluez_is_gone(&self, reason: &str) {
-        {
-            let mut world = self.shared.world();
-            world.clear();
-            world.owner.clear();
-        }
         for address in &self.known {
             self.blind(address, reason);
         }
@@ -264,6 +272,7 @@ impl Supervisor {
 /// Takes in what arrives on the connection.
 struct Signals {
     shared: Shared,
+    bus: Bus,
 }
 
 impl Listener for Signals {
@@ -272,7 +281,13 @@ impl Listener for Signals {
         let mut world = self.shared.world();
         let mut changed = false;
         for message in messages {
-            changed |= signal(&mut world, message, at);
+            changed |= match message.kind {
+                Kind::Call if message.sender == world.owner => world.monitors.answer(&self.bus, message),
+                Kind::Call | Kind::Error => false,
+                Kind::Return if message.reply_serial == world.listing => listing(&mut world, message, at),
+                Kind::Return => false,
+                Kind::Signal => signal(&mut world, message, at),
+            };
         }
         world.pipeline().flush(at);
         drop(world);
@@ -282,15 +297,19 @@ impl Listener for Signals {
     }
 }
 
-/// True when adapters or bluetoothd's presence changed.
-fn signal(world: &mut World, message: &Message<'_>, at: hub_protocol::Timestamp) -> bool {
-    if message.kind != Kind::Signal {
-        return false;
+fn listing(world: &mut World, message: &Message<'_>, at: Timestamp) -> bool {
+    if let Ok([objects, ..]) = message.body().as_deref() {
+        world.load(objects, at);
     }
+    true
+}
+
+/// True when adapters or bluetoothd's presence changed.
+fn signal(world: &mut World, message: &Message<'_>, at: Timestamp) -> bool {
     let Ok(body) = message.body() else { return false };
     match (message.interface, message.member, body.as_slice()) {
         (BUS, "NameOwnerChanged", [Value::Str(BLUEZ), _, Value::Str(owner)]) if message.sender == BUS => {
-            world.owner = (*owner).to_owned();
+            world.set_owner(owner);
             true
         }
         // Anyone may send us a signal; only bluetoothd is believed.

@@ -12,12 +12,13 @@ use tokio::time::Instant;
 
 use super::bus::{Bus, CallError};
 use super::wire::Value;
-use super::world::{ADAPTER, Seen};
-use super::{BLUEZ, PROPERTIES, Shared};
-use crate::ble::{Health, RadioConfig, now};
+use super::world::{ADAPTER, MONITOR_MANAGER, Seen};
+use super::{BLUEZ, PROPERTIES, Shared, monitor};
+use crate::ble::{Health, RadioConfig, ScanMode, now};
 
 /// BlueZ switches discovery off and on by itself; longer than this it is not its own doing.
 const GRACE: Duration = Duration::from_secs(2);
+const MONITOR_TIMEOUT: Duration = Duration::from_secs(3);
 const POWER_TIMEOUT: Duration = Duration::from_secs(5);
 const FIRST_RETRY: Duration = Duration::from_secs(1);
 const LAST_RETRY: Duration = Duration::from_secs(60);
@@ -34,6 +35,11 @@ pub struct Scanner {
     path: String,
     /// Scanning had ended, or not begun.
     down: bool,
+    /// Advertisements noticed so far.
+    heard: u64,
+    is_passive: bool,
+    /// Listening passively was tried and came to nothing.
+    passive_failed: bool,
     silent_since: Timestamp,
     /// The ladder is being climbed because of silence.
     silence_noticed: bool,
@@ -76,6 +82,9 @@ impl Scanner {
             address: address.to_owned(),
             path: path.to_owned(),
             down: true,
+            heard: 0,
+            is_passive: false,
+            passive_failed: false,
             silent_since: now(),
             silence_noticed: false,
             patience: config.silence * 2,
@@ -112,8 +121,7 @@ impl Scanner {
     /// Another role was given: lets go of the adapter until it is a scanner again.
     async fn rest(&mut self) {
         self.shared.world().set_reporting(&self.path, false);
-        // An error means that there was nothing to stop.
-        let _ = self.adapter_call("StopDiscovery").await;
+        self.end().await;
         self.health.disabled(&self.address, now());
         self.down = true;
         let address = self.address.clone();
@@ -129,10 +137,38 @@ impl Scanner {
             self.set_powered(true).await?;
         }
         if rung != Rung::Start {
-            let _ = self.adapter_call("StopDiscovery").await;
+            self.end().await;
         }
         // Before the call: what is heard may arrive ahead of its answer.
         self.shared.world().set_reporting(&self.path, true);
+        self.is_passive = match self.config.mode {
+            ScanMode::Active => false,
+            ScanMode::Passive => true,
+            ScanMode::Auto => !self.passive_failed && self.seen().is_some_and(|seen| seen.passive),
+        };
+        if self.is_passive {
+            match self.begin_passive().await {
+                Err(reason) if self.config.mode == ScanMode::Auto => {
+                    self.give_up_passive(&reason);
+                    self.end().await;
+                    self.is_passive = false;
+                }
+                outcome => outcome?,
+            }
+        }
+        if !self.is_passive {
+            self.begin_active().await?;
+        }
+        if self.down {
+            self.down = false;
+            self.silent_since = now();
+            self.health.listening(&self.address, now());
+            tracing::info!(adapter = self.address, "scanning");
+        }
+        Ok(())
+    }
+
+    async fn begin_active(&self) -> Result<(), String> {
         let filter = Value::Dict(vec![
             (Value::Str("Transport"), Value::string("le")),
             // Without it an unchanged beacon would be heard once.
@@ -144,17 +180,45 @@ impl Scanner {
             .map_err(|error| self.refused("the discovery filter", &error))?;
         match self.adapter_call("StartDiscovery").await {
             // Ours from before.
-            Err(error) if error.is("InProgress") && self.seen().is_some_and(|seen| seen.is_discovering()) => {}
-            Err(error) => return Err(self.refused("discovery", &error)),
-            Ok(()) => {}
+            Err(error) if error.is("InProgress") && self.seen().is_some_and(|seen| seen.is_discovering()) => Ok(()),
+            outcome => outcome.map_err(|error| self.refused("discovery", &error)),
         }
-        if self.down {
-            self.down = false;
-            self.silent_since = now();
-            self.health.listening(&self.address, now());
-            tracing::info!(adapter = self.address, "scanning");
+    }
+
+    async fn begin_passive(&mut self) -> Result<(), String> {
+        const HINT: &str = "bluetoothd listens passively only when started with --experimental";
+        let root = monitor::root_of(&self.path);
+        self.shared.world().monitors.forget(&root);
+        self.bus
+            .call(BLUEZ, &self.path, MONITOR_MANAGER, "RegisterMonitor", "o", &[Value::Str(&root)])
+            .await
+            .map_err(|error| format!("{}; {HINT}", self.refused("advertisement monitors", &error)))?;
+        let shared = self.shared.clone();
+        let decided = self.changes.wait_for(|_| {
+            let state = shared.world().monitors.state(&root);
+            state.all_active() || state.released > 0
+        });
+        let decided = tokio::time::timeout(MONITOR_TIMEOUT, decided).await.is_ok();
+        match self.shared.world().monitors.state(&root) {
+            state if state.all_active() => Ok(()),
+            _ if decided => Err("the controller does not take the advertisement monitors".to_owned()),
+            _ => Err("bluetoothd does not activate the advertisement monitors".to_owned()),
         }
-        Ok(())
+    }
+
+    fn give_up_passive(&mut self, reason: &str) {
+        tracing::info!(adapter = self.address, reason, "scanning actively instead of passively");
+        self.passive_failed = true;
+    }
+
+    /// Lets go of whatever scanning there was. An error means that there was none.
+    async fn end(&self) {
+        let _ = self.adapter_call("StopDiscovery").await;
+        if self.config.mode != ScanMode::Active {
+            let root = monitor::root_of(&self.path);
+            let body = [Value::Str(&root)];
+            let _ = self.bus.call(BLUEZ, &self.path, MONITOR_MANAGER, "UnregisterMonitor", "o", &body).await;
+        }
     }
 
     async fn set_powered(&mut self, on: bool) -> Result<(), String> {
@@ -212,6 +276,9 @@ impl Scanner {
                     self.patience = (self.patience * 2).min(LONGEST_PATIENCE.max(self.config.silence));
                 }
                 Watched::Silence => {
+                    if self.is_passive && self.config.mode == ScanMode::Auto && self.heard == 0 {
+                        self.give_up_passive("nothing was heard passively");
+                    }
                     self.silence_noticed = true;
                     return if rung == Rung::Restart { Rung::PowerCycle } else { Rung::Restart };
                 }
@@ -223,10 +290,10 @@ impl Scanner {
             }
         }
     }
+
     /// Waits until something is heard, or nothing was for too long, or scanning has ended.
     async fn watch_for(&mut self, patience: Duration) -> Watched {
         let began = Instant::now();
-        let heard_before = self.seen().map_or(0, |seen| seen.heard);
         let step = (self.config.silence / 10).clamp(Duration::from_millis(50), Duration::from_secs(1));
         let mut stopped_at = None;
         loop {
@@ -240,12 +307,15 @@ impl Scanner {
             }
             // An adapter that has gone has no scanner for long.
             let Some(seen) = self.seen() else { return std::future::pending().await };
-            if seen.heard > heard_before {
+            if seen.heard > self.heard {
+                self.heard = seen.heard;
                 return Watched::Heard;
             }
             let reason = if !seen.adapter.powered {
                 "the adapter was switched off"
-            } else if !seen.is_discovering() {
+            } else if self.is_passive && self.monitors_released() {
+                "bluetoothd has let go of the advertisement monitors"
+            } else if !self.is_passive && !seen.is_discovering() {
                 "discovery was ended from outside"
             } else {
                 stopped_at = None;
@@ -288,6 +358,10 @@ impl Scanner {
 
     fn seen(&self) -> Option<Seen> {
         self.shared.world().adapter(&self.path).cloned()
+    }
+
+    fn monitors_released(&self) -> bool {
+        self.shared.world().monitors.state(&monitor::root_of(&self.path)).released > 0
     }
 
     fn is_scanner(&self) -> bool {

@@ -9,6 +9,7 @@ use hub_protocol::hub::Adapter;
 
 use super::super::is_address;
 use super::super::reports::Pipeline;
+use super::monitor::Registry;
 use super::wire::Value;
 
 pub const ADAPTER: &str = "org.bluez.Adapter1";
@@ -26,9 +27,12 @@ const BASE_UUID_TAIL: &str = "-0000-1000-8000-00805f9b34fb";
 pub struct World {
     /// bluetoothd's name on the bus; empty while it is not running.
     pub owner: String,
+    /// The number of the call that asks for all objects. Its answer is taken in between the signals, where it belongs in time.
+    pub listing: u32,
     /// By object path.
     adapters: BTreeMap<String, Seen>,
     devices: HashMap<String, Device>,
+    pub monitors: Registry,
     pipeline: Pipeline,
 }
 
@@ -57,7 +61,14 @@ struct Device {
 
 impl World {
     pub fn new(pipeline: Pipeline) -> Self {
-        Self { owner: String::new(), adapters: BTreeMap::new(), devices: HashMap::new(), pipeline }
+        Self {
+            owner: String::new(),
+            listing: 0,
+            adapters: BTreeMap::new(),
+            devices: HashMap::new(),
+            monitors: Registry::default(),
+            pipeline,
+        }
     }
 
     pub fn pipeline(&mut self) -> &mut Pipeline {
@@ -84,22 +95,18 @@ impl World {
         }
     }
 
-    /// bluetoothd has gone, or its name passed to another: nothing that was known holds.
-    pub fn clear(&mut self) {
+    /// bluetoothd has come, gone, or been replaced: nothing that was known holds.
+    pub fn set_owner(&mut self, owner: &str) {
+        self.owner = owner.to_owned();
         self.adapters.clear();
         self.devices.clear();
     }
 
-    /// Everything there is: the answer to `GetManagedObjects`. What was known of adapters that are still there is kept.
+    /// Everything there is.
     pub fn load(&mut self, objects: &Value<'_>, at: Timestamp) {
-        let mut before = std::mem::take(&mut self.adapters);
-        self.devices.clear();
         for (path, interfaces) in objects.entries() {
-            if let Some(path) = path.as_str() {
+            if let Some(path) = path.as_str().filter(|path| !self.adapters.contains_key(*path)) {
                 self.added(path, interfaces, at, false);
-                if let (Some(seen), Some(old)) = (self.adapters.get_mut(path), before.remove(path)) {
-                    *seen = Seen { adapter: seen.adapter.clone(), passive: seen.passive, ..old };
-                }
             }
         }
     }
@@ -371,5 +378,110 @@ fn short_uuid_of(uuid: &str) -> &str {
             head.get(4..).unwrap_or(uuid)
         }
         _ => uuid,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::{RadioConfig, outlet};
+    use super::*;
+    use crate::ble::{Health, Heard};
+
+    const HCI0: &str = "/org/bluez/hci0";
+    const BEACON: &str = "/org/bluez/hci0/dev_C0_00_00_00_00_01";
+
+    fn dict<'a>(entries: Vec<(&'a str, Value<'a>)>) -> Value<'a> {
+        Value::Dict(entries.into_iter().map(|(key, value)| (Value::Str(key), value)).collect())
+    }
+
+    fn world() -> (World, outlet::HeardReceiver) {
+        let (sender, receiver) = outlet::channel();
+        let config = RadioConfig { dedup_window: std::time::Duration::ZERO, ..RadioConfig::default() };
+        let mut world = World::new(Pipeline::new(&config, Health::new(), sender));
+        let adapter = dict(vec![(ADAPTER, dict(vec![("Address", Value::Str("00:11:22:33:44:55"))]))]);
+        world.added(HCI0, &adapter, Timestamp::from_micros(0), true);
+        world.set_reporting(HCI0, true);
+        (world, receiver)
+    }
+
+    async fn heard(mut world: World, mut receiver: outlet::HeardReceiver) -> Vec<Advertisement> {
+        world.pipeline().finish(Timestamp::from_micros(0));
+        drop(world);
+        let items = receiver.next().await.unwrap_or_default();
+        items
+            .into_iter()
+            .map(|item| match item {
+                Heard::Event(event) => event.payload,
+                Heard::Window(window) => panic!("no window was asked for: {window:?}"),
+            })
+            .collect()
+    }
+
+    #[tokio::test]
+    async fn values_of_odd_types_are_taken_as_far_as_they_make_sense() {
+        let (mut world, receiver) = world();
+        let data = Value::Dict(vec![(Value::Int(0x0499), Value::Bytes(&[5, 1])), (Value::Int(-1), Value::Bytes(&[1]))]);
+        let properties = dict(vec![
+            ("RSSI", Value::Str("loud")),
+            ("TxPower", Value::Int(100_000)),
+            // A new device of python-dbusmock has its dictionary in an array.
+            ("ManufacturerData", Value::Array(vec![data])),
+            ("ServiceData", Value::Bool(true)),
+            ("UUIDs", Value::Int(3)),
+            ("Name", Value::Array(vec![])),
+        ]);
+        world.changed(BEACON, DEVICE, &properties, &[], Timestamp::from_micros(0));
+        world.changed("/org/bluez/hci0/dev_nonsense", DEVICE, &properties, &[], Timestamp::from_micros(0));
+        world.changed("nonsense", DEVICE, &Value::Int(1), &[Value::Int(1)], Timestamp::from_micros(0));
+        let expected = Advertisement {
+            adapter_address: Some("00:11:22:33:44:55".into()),
+            address: "C0:00:00:00:00:01".into(),
+            manufacturer_data: [("0499".to_owned(), Payload(vec![5, 1]))].into(),
+            ..Advertisement::default()
+        };
+        assert_eq!(heard(world, receiver).await, [expected]);
+    }
+
+    #[tokio::test]
+    async fn what_a_connection_tells_is_no_advertisement() {
+        let (mut world, receiver) = world();
+        let at = Timestamp::from_micros(0);
+        world.changed(BEACON, DEVICE, &dict(vec![("Connected", Value::Bool(true))]), &[], at);
+        world.changed(BEACON, DEVICE, &dict(vec![("Name", Value::Str("read over GATT"))]), &[], at);
+        world.changed(BEACON, DEVICE, &dict(vec![]), &[Value::Str("RSSI")], at);
+        assert!(heard(world, receiver).await.is_empty());
+    }
+
+    #[test]
+    fn devices_are_forgotten_when_bluez_removes_them_and_bounded_when_it_does_not() {
+        let (mut world, _receiver) = world();
+        for number in 0..20_000 {
+            let path = format!("{HCI0}/dev_C0_00_00_00_{:02X}_{:02X}", number / 256, number % 256);
+            let at = Timestamp::from_micros(i64::from(number) * 1_000);
+            world.changed(&path, DEVICE, &dict(vec![("RSSI", Value::Int(-50))]), &[], at);
+            assert!(world.devices.len() <= MAX_DEVICES);
+        }
+        let last = format!("{HCI0}/dev_C0_00_00_00_4E_1F");
+        assert!(world.devices.contains_key(&last), "the newest is kept");
+        world.removed(&last, &[Value::Str(DEVICE)]);
+        assert!(!world.devices.contains_key(&last));
+        assert!(world.removed(HCI0, &[Value::Str(ADAPTER)]));
+        assert!(world.devices.is_empty() && world.adapter(HCI0).is_none());
+    }
+
+    #[test]
+    fn identifiers_are_written_as_the_wire_format_writes_them() {
+        for (uuid, short) in [
+            ("0000FCD2-0000-1000-8000-00805F9B34FB", "fcd2"),
+            ("0001fcd2-0000-1000-8000-00805f9b34fb", "0001fcd2-0000-1000-8000-00805f9b34fb"),
+            ("6E400001-b5a3-f393-e0a9-e50e24dcca9e", "6e400001-b5a3-f393-e0a9-e50e24dcca9e"),
+            ("x", "x"),
+        ] {
+            assert_eq!(short_uuid(uuid), short);
+            assert_eq!(uuid_key(&Value::Str(uuid)).unwrap().as_str(), short);
+        }
+        assert!(uuid_key(&Value::Str(&"x".repeat(100))).is_none());
+        assert_eq!(company_key(&Value::Int(0x4c)).unwrap().as_str(), "004c");
+        assert!(company_key(&Value::Int(0x1_0000)).is_none());
     }
 }

@@ -1,0 +1,212 @@
+//! Listening passively: the advertisement monitors that bluetoothd calls back on, and the answers to its calls. BlueZ has no "everything"
+//! to ask for, so the monitors name the first byte of what nearly every advertiser sends.
+
+use std::collections::HashMap;
+
+use super::OBJECT_MANAGER;
+use super::bus::Bus;
+use super::wire::{Message, Value};
+
+const MONITOR: &str = "org.bluez.AdvertisementMonitor1";
+/// Where the monitors of all adapters are, each adapter's under its own name.
+const ROOT: &str = "/hub_agent/monitors";
+const UNKNOWN_METHOD: &str = "org.freedesktop.DBus.Error.UnknownMethod";
+
+/// Kinds of advertising data, as Bluetooth assigns them.
+const FLAGS: u8 = 0x01;
+const SERVICE_DATA_16: u8 = 0x16;
+const MANUFACTURER: u8 = 0xff;
+
+/// What to listen for, by kind of data. The kernel takes 16 patterns a monitor.
+const PATTERNS: [(&str, u8, &[&[u8]]); 3] = [
+    // Nearly everyone sends flags, and these are the combinations that are seen.
+    (
+        "flags",
+        FLAGS,
+        &[
+            &[0x06],
+            &[0x04],
+            &[0x02],
+            &[0x05],
+            &[0x01],
+            &[0x00],
+            &[0x1a],
+            &[0x1b],
+            &[0x18],
+            &[0x0a],
+            &[0x0e],
+            &[0x12],
+            &[0x16],
+            &[0x19],
+            &[0x1e],
+            &[0x08],
+        ],
+    ),
+    // Beacons that send no flags, by the formats there are.
+    (
+        "services",
+        SERVICE_DATA_16,
+        &[
+            &[0xaa, 0xfe],
+            &[0xd2, 0xfc],
+            &[0x95, 0xfe],
+            &[0x1a, 0x18],
+            &[0x1c, 0x18],
+            &[0x1e, 0x18],
+            &[0xcd, 0xfd],
+            &[0x6f, 0xfd],
+            &[0xb2, 0xfc],
+            &[0x3d, 0xfd],
+            &[0x50, 0xfd],
+            &[0x5a, 0xfd],
+            &[0xf3, 0xfe],
+            &[0x2c, 0xfe],
+            &[0x6a, 0xfe],
+            &[0x0f, 0x18],
+        ],
+    ),
+    (
+        "makers",
+        MANUFACTURER,
+        &[
+            &[0x4c, 0x00],
+            &[0x06, 0x00],
+            &[0x99, 0x04],
+            &[0x75, 0x00],
+            &[0x59, 0x00],
+            &[0x0d, 0x00],
+            &[0xe5, 0x02],
+            &[0xa9, 0x0b],
+            &[0x69, 0x09],
+            &[0xe1, 0x02],
+            &[0x18, 0x01],
+            &[0x5d, 0x01],
+            &[0x57, 0x07],
+            &[0xd5, 0x06],
+            &[0x9c, 0x08],
+            &[0xff, 0xff],
+        ],
+    ),
+];
+
+/// What bluetoothd made of the monitors of an adapter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Monitors {
+    pub active: usize,
+    pub released: usize,
+}
+
+impl Monitors {
+    /// bluetoothd has accepted all of them.
+    pub fn all_active(self) -> bool {
+        self.active == PATTERNS.len() && self.released == 0
+    }
+}
+
+/// Every adapter's monitors, by the path they are registered under.
+#[derive(Debug, Default)]
+pub struct Registry(HashMap<String, Monitors>);
+
+/// Where the monitors of an adapter are.
+pub fn root_of(adapter_path: &str) -> String {
+    format!("{ROOT}/{}", adapter_path.rsplit('/').next().unwrap_or_default())
+}
+
+impl Registry {
+    pub fn state(&self, root: &str) -> Monitors {
+        self.0.get(root).copied().unwrap_or_default()
+    }
+
+    /// Before monitors are registered: what was known of them no longer holds.
+    pub fn forget(&mut self, root: &str) {
+        self.0.remove(root);
+    }
+
+    /// Answers a call of bluetoothd's. True when the state of a monitor changed.
+    pub fn answer(&mut self, bus: &Bus, call: &Message<'_>) -> bool {
+        match (call.interface, call.member) {
+            (OBJECT_MANAGER, "GetManagedObjects") if call.path.starts_with(ROOT) => {
+                let paths = PATTERNS.map(|(name, ..)| format!("{}/{name}", call.path));
+                bus.reply(call, Ok(("a{oa{sa{sv}}}", &[objects(&paths)])));
+                false
+            }
+            (MONITOR, member @ ("Activate" | "Release")) => {
+                bus.reply(call, Ok(("", &[])));
+                let root = call.path.rsplit_once('/').map_or("", |(root, _)| root);
+                if !root.starts_with(ROOT) {
+                    return false;
+                }
+                let state = self.0.entry(root.to_owned()).or_default();
+                if member == "Activate" {
+                    state.active += 1;
+                } else {
+                    state.released += 1;
+                }
+                true
+            }
+            (MONITOR, "DeviceFound" | "DeviceLost") => {
+                bus.reply(call, Ok(("", &[])));
+                false
+            }
+            _ => {
+                bus.reply(call, Err(UNKNOWN_METHOD));
+                false
+            }
+        }
+    }
+}
+
+/// The monitors with all their properties, as an object manager lists them.
+fn objects(paths: &[String; 3]) -> Value<'_> {
+    let entries = paths.iter().zip(PATTERNS).map(|(path, (_, kind, starts))| {
+        let patterns = starts
+            .iter()
+            .map(|start| Value::Struct(vec![Value::Int(0), Value::Int(kind.into()), Value::Bytes(start)]))
+            .collect();
+        let properties = Value::Dict(vec![
+            (Value::Str("Type"), Value::string("or_patterns")),
+            (Value::Str("Patterns"), Value::Variant("a(yyay)", Box::new(Value::Array(patterns)))),
+        ]);
+        (Value::Str(path.as_str()), Value::Dict(vec![(Value::Str(MONITOR), properties)]))
+    });
+    Value::Dict(entries.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ble::bluez::wire::{Kind, Outgoing};
+
+    #[test]
+    fn the_monitors_are_listed_with_at_most_sixteen_patterns_each() {
+        let paths = PATTERNS.map(|(name, ..)| format!("{}/{name}", root_of("/org/bluez/hci7")));
+        let answer = Outgoing {
+            kind: Kind::Return,
+            flags: 0,
+            reply_serial: 3,
+            destination: ":1.9",
+            path: "",
+            interface: "",
+            member: "",
+            error_name: "",
+            signature: "a{oa{sa{sv}}}",
+            body: &[objects(&paths)],
+        };
+        let bytes = answer.encode(1);
+        let (message, _) = Message::parse(&bytes).unwrap().unwrap();
+        let body = message.body().unwrap();
+        assert_eq!(body[0].entries().len(), PATTERNS.len());
+        for (path, interfaces) in body[0].entries() {
+            assert!(path.as_str().unwrap().starts_with("/hub_agent/monitors/hci7/"));
+            let properties = interfaces.get(MONITOR).unwrap();
+            assert_eq!(properties.get("Type").and_then(Value::as_str), Some("or_patterns"));
+            let patterns = properties.get("Patterns").unwrap().items();
+            assert!((1..=16).contains(&patterns.len()));
+            for pattern in patterns {
+                assert!(
+                    matches!(pattern, Value::Struct(fields) if matches!(fields[..], [Value::Int(0), Value::Int(_), Value::Bytes(_)]))
+                );
+            }
+        }
+    }
+}
