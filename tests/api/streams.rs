@@ -188,7 +188,7 @@ async fn who_does_not_read_is_cut_off_and_may_resume() {
     // More than all buffers between the two hold.
     let mut sent = 0;
     let slow_readers = || app.app.metrics.stream_slow_readers.get();
-    while sent < 200_000 {
+    while sent < 200_000 && slow_readers() == 0 {
         let mut upload = events(2000);
         for event in &mut upload.events {
             event.payload.name = Some("x".repeat(200));
