@@ -16,10 +16,6 @@ use hub_cloud::http::serve::{Server, stop_signal};
 use hub_cloud::tasks;
 use tracing_subscriber::EnvFilter;
 
-/// Requests are taken apart on one thread and stored on another; the system's allocator is slow at that.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 /// Exit codes, as `sysexits.h` has them where it has one.
 const FAILED: u8 = 1;
 const WRONG_USAGE: u8 = 2;

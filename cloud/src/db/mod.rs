@@ -89,20 +89,30 @@ impl Db {
         }
     }
 
-    // Waiting for a connection takes 16 KiB of state. Boxed, it weighs on whoever waits and not on every request and stream for as long as it lives.
+    // An idle connection is taken at once; one that broke meanwhile fails the statement, is thrown away, and the caller is told to try again.
+    // Waiting for one takes 16 KiB of state: boxed, it weighs on whoever waits and not on every request and stream.
 
     /// A connection to read with.
     pub async fn read(&self) -> Result<Conn> {
         Ok(match self {
-            Self::Postgres(pool) => Conn::Postgres(Box::pin(pool.acquire()).await?),
-            Self::Sqlite { reader, .. } => Conn::Sqlite(Box::pin(reader.acquire()).await?),
+            Self::Postgres(pool) => Conn::Postgres(match pool.try_acquire() {
+                Some(conn) => conn,
+                None => Box::pin(pool.acquire()).await?,
+            }),
+            Self::Sqlite { reader, .. } => Conn::Sqlite(match reader.try_acquire() {
+                Some(conn) => conn,
+                None => Box::pin(reader.acquire()).await?,
+            }),
         })
     }
 
     /// A transaction to write in. Dropped without a commit, it leaves nothing behind.
     pub async fn begin(&self) -> Result<Tx> {
         Ok(Tx(match self {
-            Self::Postgres(pool) => Conn::PostgresTx(Box::pin(pool.begin()).await?),
+            Self::Postgres(pool) => Conn::PostgresTx(match pool.try_begin().await? {
+                Some(tx) => tx,
+                None => Box::pin(pool.begin()).await?,
+            }),
             Self::Sqlite { writer, .. } => Conn::SqliteTx(Box::pin(writer.begin_with("BEGIN IMMEDIATE")).await?),
         }))
     }
