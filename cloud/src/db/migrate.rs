@@ -46,56 +46,68 @@ pub async fn run(db: &Db, now: Timestamp) -> std::result::Result<(), MigrateErro
     ensure_partitions(db, now).await.map_err(|error| MigrateError::Source(Box::new(error)))
 }
 
-/// Tables partitioned by their record id, which is a time in microseconds.
-const PARTITIONED: &[&str] = &["ble_events", "hub_logs", "hub_telemetry"];
+/// Tables partitioned by a record id, which is a time in microseconds.
+const PARTITIONED: [(&str, &str); 3] =
+    [("ble_events", "ble_event_id"), ("hub_logs", "hub_log_id"), ("hub_telemetry", "hub_telemetry_id")];
+
+/// One month of one table.
+struct Partition {
+    name: String,
+    table: &'static str,
+    key: &'static str,
+    from_micros: i64,
+    to_micros: i64,
+}
 
 /// Makes the partitions of this month and the next two on PostgreSQL. A row outside of them lands in the default partition, so being
 /// late costs speed and loses nothing.
 pub async fn ensure_partitions(db: &Db, now: Timestamp) -> Result<()> {
     let Db::Postgres(_) = db else { return Ok(()) };
-    let today = now.to_datetime().date_naive();
-    let mut month = NaiveDate::from_ymd_opt(today.year(), today.month(), 1).unwrap_or(today);
-    for _ in 0..3 {
-        let next = month.checked_add_months(Months::new(1)).unwrap_or(NaiveDate::MAX);
-        for table in PARTITIONED {
-            create_partition(db, table, month, next).await?;
+    let wanted = partitions(now);
+    let found: Vec<(String,)> = sql("SELECT CAST(relname AS TEXT) FROM pg_class WHERE relname IN ")
+        .push_list(wanted.iter().map(|partition| partition.name.as_str()))
+        .all(&mut db.read().await?)
+        .await?;
+    for partition in wanted {
+        if !found.iter().any(|(name,)| *name == partition.name) {
+            create(db, &partition).await?;
         }
-        month = next;
     }
     Ok(())
 }
 
-async fn create_partition(db: &Db, table: &str, from: NaiveDate, to: NaiveDate) -> Result<()> {
+fn partitions(now: Timestamp) -> Vec<Partition> {
     let micros = |day: NaiveDate| day.and_time(chrono::NaiveTime::MIN).and_utc().timestamp_micros();
-    let name = format!("{table}_{:04}_{:02}", from.year(), from.month());
-    let mut tx = db.begin().await?;
-    // Two replicas that make the same partition at once would both find it missing.
-    sql("SELECT pg_advisory_xact_lock(7310465)").execute(&mut tx).await?;
-    let found: Vec<(i64,)> =
-        sql("SELECT CAST(1 AS BIGINT) FROM pg_class WHERE relname = $1").bind(name.as_str()).all(&mut tx).await?;
-    if found.is_empty() {
-        let in_default: Vec<(i64,)> = sql(&format!(
-            "SELECT CAST(1 AS BIGINT) FROM {table}_default WHERE {} LIMIT 1",
-            range(table, micros(from), micros(to))
-        ))
-        .all(&mut tx)
-        .await?;
-        // Rows that already lie in the default partition stay there; the month then has no partition of its own.
-        if in_default.is_empty() {
-            let (from, to) = (micros(from), micros(to));
-            sql(&format!("CREATE TABLE {name} PARTITION OF {table} FOR VALUES FROM ({from}) TO ({to})"))
-                .execute(&mut tx)
-                .await?;
+    let today = now.to_datetime().date_naive();
+    let first = NaiveDate::from_ymd_opt(today.year(), today.month(), 1).unwrap_or(today);
+    let month = |months: u32| first.checked_add_months(Months::new(months)).unwrap_or(NaiveDate::MAX);
+    let mut partitions = Vec::new();
+    for (from, to) in [(month(0), month(1)), (month(1), month(2)), (month(2), month(3))] {
+        for (table, key) in PARTITIONED {
+            let name = format!("{table}_{:04}_{:02}", from.year(), from.month());
+            partitions.push(Partition { name, table, key, from_micros: micros(from), to_micros: micros(to) });
         }
     }
-    tx.commit_unaudited("schema upkeep").await
+    partitions
 }
 
-fn range(table: &str, from: i64, to: i64) -> String {
-    let key = match table {
-        "ble_events" => "ble_event_id",
-        "hub_logs" => "hub_log_id",
-        _ => "hub_telemetry_id",
-    };
-    format!("{key} >= {from} AND {key} < {to}")
+async fn create(db: &Db, partition: &Partition) -> Result<()> {
+    let Partition { name, table, key, from_micros, to_micros } = partition;
+    let mut tx = db.begin().await?;
+    // Replicas that find the same partition missing make it one after the other.
+    sql("SELECT pg_advisory_xact_lock(7310465)").execute(&mut tx).await?;
+    let strays: Vec<(i64,)> = sql(&format!(
+        "SELECT CAST(1 AS BIGINT) FROM {table}_default WHERE {key} >= {from_micros} AND {key} < {to_micros} LIMIT 1"
+    ))
+    .all(&mut tx)
+    .await?;
+    // Rows that already lie in the default partition stay there; the month then has no partition of its own.
+    if strays.is_empty() {
+        sql(&format!(
+            "CREATE TABLE IF NOT EXISTS {name} PARTITION OF {table} FOR VALUES FROM ({from_micros}) TO ({to_micros})"
+        ))
+        .execute(&mut tx)
+        .await?;
+    }
+    tx.commit_unaudited("schema upkeep").await
 }
