@@ -105,6 +105,9 @@ async fn play_once(replay: &Replay, length_ms: u64, pipeline: &mut Pipeline) -> 
             waiting = 0;
             if flat_out {
                 pipeline.room().await;
+            } else {
+                // A replay that cannot keep its pace never sleeps, and must be stoppable all the same.
+                tokio::task::yield_now().await;
             }
         }
     }

@@ -17,7 +17,7 @@ const ZSTD_LEVEL: i32 = 1;
 
 /// A segment is closed at so many records or bytes of JSON, which bounds the memory that taking one apart needs.
 const MAX_SEGMENT_RECORDS: u32 = 2_000;
-const MAX_SEGMENT_JSON_BYTES: usize = 512 << 10;
+const MAX_SEGMENT_JSON_BYTES: usize = 256 << 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -176,17 +176,24 @@ impl Gathering {
     }
 }
 
-/// The compressor: its tables are made once.
-pub struct Frames(zstd::bulk::Compressor<'static>);
+/// The compressor: its tables and its buffer are made once.
+pub struct Frames {
+    compressor: zstd::bulk::Compressor<'static>,
+    buffer: Vec<u8>,
+}
 
 impl Frames {
     pub fn new() -> io::Result<Self> {
-        Ok(Self(zstd::bulk::Compressor::new(ZSTD_LEVEL)?))
+        Ok(Self { compressor: zstd::bulk::Compressor::new(ZSTD_LEVEL)?, buffer: Vec::new() })
     }
 
     fn compress(&mut self, bytes: &[u8]) -> io::Result<Vec<u8>> {
-        let mut frame = self.0.compress(bytes)?;
-        frame.shrink_to_fit();
+        self.buffer.clear();
+        self.buffer.reserve(zstd::zstd_safe::compress_bound(bytes.len()));
+        self.compressor.compress_to_buffer(bytes, &mut self.buffer)?;
+        let frame = self.buffer.as_slice().to_vec();
+        self.buffer.clear();
+        self.buffer.shrink_to(2 * MAX_SEGMENT_JSON_BYTES);
         Ok(frame)
     }
 
@@ -270,15 +277,16 @@ impl Frames {
     }
 }
 
+/// More than an upload's worth of records: a damaged frame that claims more is refused.
+const MAX_UNPACKED_BYTES: u64 = 64 << 20;
+
 /// Times closer together than this are not worth a change: a network's clock is set in small steps all the time.
 pub const MENDED_ABOVE_MICROS: i64 = 2_000_000;
 
 /// A segment's records as a JSON array.
 fn unpack(body: &[u8]) -> io::Result<String> {
-    // What the spool wrote is bounded; a damaged frame that claims more is refused.
-    let limit = 8 * MAX_SEGMENT_JSON_BYTES as u64;
     let mut text = String::from("[");
-    zstd::stream::read::Decoder::new(body)?.take(limit).read_to_string(&mut text)?;
+    zstd::stream::read::Decoder::new(body)?.take(MAX_UNPACKED_BYTES).read_to_string(&mut text)?;
     text.push(']');
     Ok(text)
 }

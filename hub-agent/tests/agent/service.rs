@@ -77,7 +77,8 @@ impl Service {
 
     /// `fate` decides on each BLE upload, by its number.
     pub async fn with_fate(fate: impl Fn(usize) -> Fate + Send + Sync + 'static) -> Self {
-        let kept = Kept { codes: vec![CODE.into()], lifetime_secs: 86_400, ..Kept::default() };
+        let mut kept = Kept { codes: vec![CODE.into()], lifetime_secs: 86_400, ..Kept::default() };
+        kept.desire(json!({}));
         let shared = Arc::new(Shared {
             kept: Mutex::new(kept),
             changed: Notify::new(),
