@@ -17,6 +17,7 @@ use crate::error::Failure;
 
 const CREDENTIALS_FILE: &str = "credentials.json";
 const IDENTITY_FILE: &str = "device-instance-id";
+const CLAIM_KEY_FILE: &str = "claim-key";
 const LOCK_FILE: &str = "lock";
 
 /// What the service gave this hub. The tokens open the hub's door: they are never printed.
@@ -155,16 +156,24 @@ impl StateDir {
         if let Some(machine_id) = read_machine_id(Path::new("/etc/machine-id")) {
             return Ok(derive_identity(&machine_id));
         }
-        let path = self.path.join(IDENTITY_FILE);
-        match std::fs::read_to_string(&path) {
+        self.made_up_once(IDENTITY_FILE).map_err(|error| {
+            Failure::Failed(format!("cannot keep {}: {error}", self.path.join(IDENTITY_FILE).display()))
+        })
+    }
+
+    /// Tells this hub's claims from everyone else's, so that one whose answer was lost can be sent again with the same code.
+    pub fn claim_key(&self) -> io::Result<String> {
+        self.made_up_once(CLAIM_KEY_FILE)
+    }
+
+    /// What the file holds: random text, made when first asked for.
+    fn made_up_once(&self, name: &str) -> io::Result<String> {
+        match std::fs::read_to_string(self.path.join(name)) {
             Ok(text) if !text.trim().is_empty() => Ok(text.trim().to_owned()),
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(Failure::Failed(format!("cannot read {}: {error}", path.display())))
-            }
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => {
                 let made = Uuid::new_v4().simple().to_string();
-                self.replace(IDENTITY_FILE, made.as_bytes())
-                    .map_err(|error| Failure::Failed(format!("cannot write {}: {error}", path.display())))?;
+                self.replace(name, made.as_bytes())?;
                 Ok(made)
             }
         }
@@ -215,6 +224,16 @@ mod tests {
         let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(&path.join(CREDENTIALS_FILE)), 0o600);
         assert_eq!(mode(&path), 0o700);
+    }
+
+    #[test]
+    fn a_claim_is_sent_again_under_the_same_key() {
+        let dir = tempfile::tempdir().unwrap();
+        let key = StateDir::open(dir.path()).unwrap().claim_key().unwrap();
+        assert_eq!(key.len(), 32);
+        assert_eq!(StateDir::open(dir.path()).unwrap().claim_key().unwrap(), key);
+        let other = tempfile::tempdir().unwrap();
+        assert_ne!(StateDir::open(other.path()).unwrap().claim_key().unwrap(), key);
     }
 
     #[test]

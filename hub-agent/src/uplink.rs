@@ -7,18 +7,16 @@ use std::time::Duration;
 
 use hub_protocol::HubUuid;
 use hub_protocol::ble::BleUploadResult;
-use reqwest::header::{CONTENT_ENCODING, HeaderName};
+use reqwest::header::CONTENT_ENCODING;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::backoff::Backoff;
 use crate::clock::Clock;
-use crate::cloud::{Access, Answer, CallError, Request, Service};
+use crate::cloud::{Access, Answer, CallError, IDEMPOTENCY_KEY, Request, Service};
 use crate::identity::Credentials;
 use crate::pulse::Beat;
 use crate::spool::{Batch, Kind, Spool, SpoolStopped, Verdict};
-
-const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// The longest that the service's answer "too many" makes the time between two uploads.
 const LONGEST_INTERVAL: Duration = Duration::from_secs(600);

@@ -85,6 +85,7 @@ CREATE TABLE claim_codes (
 CREATE INDEX claim_codes_tenant ON claim_codes (tenant_uuid, created_at, code_hash);
 
 -- access_token_id is the one token that is in force; shown_access_token_id is the last one the hub has shown for a refresh, and so surely holds.
+-- claim_key_hash knows a claim that is sent again because its answer was lost.
 CREATE TABLE hubs (
     hub_uuid BLOB PRIMARY KEY,
     tenant_uuid BLOB NOT NULL REFERENCES tenants (tenant_uuid),
@@ -103,6 +104,7 @@ CREATE TABLE hubs (
     access_token_id BLOB,
     shown_access_token_id BLOB,
     refresh_token_hash BLOB,
+    claim_key_hash BLOB,
     refresh_expires_at TEXT,
     desired_revision INTEGER NOT NULL
 ) STRICT;

@@ -8,6 +8,7 @@ use hub_cloud::authz::permission::Role;
 use hub_protocol::Timestamp;
 use hub_protocol::claim::HubCredentials;
 use hub_tests::{Call, Client, Options, Reply, SimulatedHub, Tenant, TestApp, app, backends};
+use reqwest::header::HeaderName;
 use serde_json::{Value, json};
 
 const CODES: &str = "/tenant/hubs/claim-codes";
@@ -150,6 +151,44 @@ async fn a_refused_claim_says_why_and_uses_nothing_up() {
 
         let listed = tenant.client.get("/tenant/hubs").call().await.expect(200);
         assert_eq!(listed.header("x-total-count"), "2", "who was refused is no hub");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_claim_whose_answer_was_lost_can_be_sent_again() {
+    for backend in backends() {
+        let app = TestApp::new(backend).await;
+        let tenant = Tenant::create(&app.client()).await;
+        let code = tenant.claim_code().await;
+        let keyed = async |key: &str, code: &str, hardware: &str| {
+            let client = app.client().header(HeaderName::from_static("idempotency-key"), key);
+            claim(&client, code, hardware).await
+        };
+        // Several on their way at once, as when a hub gives up on one and tries again.
+        let replies = join_all((0..5).map(|_| keyed("k1", &code, "a"))).await;
+        let hubs: BTreeSet<_> =
+            replies.into_iter().map(|reply| reply.expect(201).data::<HubCredentials>().hub_uuid).collect();
+        assert_eq!(hubs.len(), 1);
+        let again: HubCredentials = keyed("k1", &code, "a").await.expect(201).data();
+        app.client().bearer(&again.access_token).get("/v1/test").call().await.expect(200);
+        assert_eq!(uses(&tenant, &code).await, json!(1));
+
+        for (key, hardware) in [("k2", "a"), ("k1", "b")] {
+            let refused = keyed(key, &code, hardware).await.expect(400).problem();
+            assert_eq!(refused.code, "CLAIM_CODE_USED_UP", "{key} {hardware}");
+        }
+        claim(&app.client(), &code, "a").await.expect(400);
+        assert_eq!(keyed("a b", &code, "a").await.expect(400).problem().errors[0].field, "Idempotency-Key");
+
+        let admin = tenant.owner.as_platform_admin(&app);
+        for what in ["block", "unblock"] {
+            admin.post(&format!("/platform/hubs/{}/{what}", again.hub_uuid)).call().await.expect(200);
+        }
+        keyed("k1", &code, "a").await.expect(400);
+        let fresh = tenant.claim_code().await;
+        keyed("k1", &fresh, "a").await.expect(201);
+        tenant.client.delete(&format!("{CODES}/{fresh}")).call().await.expect(204);
+        assert_eq!(keyed("k1", &fresh, "a").await.expect(400).problem().code, "CLAIM_CODE_REVOKED");
     }
 }
 

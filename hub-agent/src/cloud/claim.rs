@@ -6,7 +6,7 @@ use std::sync::PoisonError;
 use hub_protocol::claim::{HubAccess, HubClaimRequest, HubCredentials, HubRefreshRequest, OperatingSystem};
 use secrecy::{ExposeSecret, SecretString};
 
-use super::{Access, CallError, Request, Service};
+use super::{Access, CallError, IDEMPOTENCY_KEY, Request, Service};
 use crate::identity::Credentials;
 use crate::spool::Spool;
 
@@ -46,8 +46,9 @@ impl Service {
         };
         let later = |error: &dyn std::fmt::Display| ClaimError::Later(error.to_string());
         let body = serde_json::to_vec(&body).map_err(|error| later(&error))?;
-        let answer =
-            self.send(&Request::post_json("/v1/hubs/claim", body), None).await.map_err(|error| later(&error))?;
+        let key = self.state_dir.claim_key().map_err(|error| later(&error))?;
+        let request = Request::post_json("/v1/hubs/claim", body).header(IDEMPOTENCY_KEY, &key);
+        let answer = self.send(&request, None).await.map_err(|error| later(&error))?;
         match answer.status {
             status if (200..300).contains(&status) => {}
             // From a proxy it says nothing about the code.

@@ -24,6 +24,9 @@ use crate::identity::{Credentials, StateDir};
 pub use claim::ClaimError;
 pub use session::CodeSource;
 
+/// Sent with what may be sent again.
+pub const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+
 /// Longest answer that is read: a desired state with many jobs is far smaller.
 const MAX_ANSWER_BYTES: usize = 4 << 20;
 

@@ -1,5 +1,5 @@
 //! Claiming: a claim code and a hardware identity become a hub with credentials, or a known hub gets new ones. Whoever is refused has changed
-//! nothing, and used nothing up.
+//! nothing, and used nothing up; and a claim whose answer was lost can be sent again.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -9,7 +9,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::store::{self, Claim};
-use super::{MAX_IDENTIFIER_CHARS, blocked};
+use super::{MAX_IDENTIFIER_CHARS, blocked, desired};
 use crate::app::App;
 use crate::authn::hub::{self, Hub};
 use crate::authz::Scope;
@@ -23,15 +23,22 @@ use crate::sealing;
 /// How often a claim is tried that passed the checks and then met another that changed what was checked.
 const ATTEMPTS: usize = 3;
 
-pub async fn claim(app: &App, request: &HubClaimRequest) -> Result<HubCredentials> {
+/// Seconds for which a claim can be sent again without using the code again.
+const REPEATABLE_SECS: i64 = 7 * 24 * 3600;
+
+/// Claims. `key` is a secret of the hub's own choosing that tells this claim from every other: sent again with the same key, code and hardware, the
+/// claim issues new credentials and uses nothing more up, so that an answer lost on the way does not cost the hub its code.
+pub async fn claim(app: &App, request: &HubClaimRequest, key: Option<&str>) -> Result<HubCredentials> {
     let code = checked(request)?;
+    let key_hash = key.map(|key| sealing::hash(&format!("{} {key}", code.spelled())));
     let _turn = app.credential_turns.next().await?;
     for _ in 0..ATTEMPTS {
         let now = app.clock.now();
         let mut conn = app.db.read().await?;
-        let stored = permitted(&mut conn, &code, request.device_instance_id.trim(), now).await?;
+        let permit = permitted(&mut conn, &code, request.device_instance_id.trim(), key_hash.as_deref(), now).await?;
         drop(conn);
-        if let Some(credentials) = attempt(app, request, &code, &stored, now).await? {
+        if let Some(credentials) = attempt(app, request, &code, &permit, key_hash.clone(), now).await? {
+            desired::changed(app, credentials.hub_uuid);
             return Ok(credentials);
         }
     }
@@ -55,28 +62,47 @@ fn checked(request: &HubClaimRequest) -> Result<ClaimCode> {
     code.ok_or_else(|| Error::field("claimCode", "must be a claim code"))
 }
 
-/// The code, if this hardware may claim with it now. That a hub is blocked is said before what is wrong with the code: no other code would help.
+/// Leave to claim.
+struct Permit {
+    code: StoredCode,
+    /// The claim was answered before.
+    repeated: bool,
+}
+
+/// Whether this hardware may claim with this code now. That a hub is blocked is said before what is wrong with the code: no other code would help.
 /// But only to its own tenant, and to no one without a code of theirs.
-async fn permitted(conn: &mut Conn, code: &ClaimCode, device_instance_id: &str, now: Timestamp) -> Result<StoredCode> {
-    let refused = |code, message| Error::bad_request(code, message);
-    let Some(stored) = claim_codes::find(conn, code).await? else {
-        return Err(refused("CLAIM_CODE_UNKNOWN", "this claim code is not valid; check how it is spelled"));
+async fn permitted(
+    conn: &mut Conn,
+    code: &ClaimCode,
+    device_instance_id: &str,
+    key_hash: Option<&[u8]>,
+    now: Timestamp,
+) -> Result<Permit> {
+    let refused = |code, message| Err(Error::bad_request(code, message));
+    let Some(code) = claim_codes::find(conn, code).await? else {
+        return refused("CLAIM_CODE_UNKNOWN", "this claim code is not valid; check how it is spelled");
     };
     let hub = store::by_device_instance(conn, device_instance_id).await?;
-    let own = hub.as_ref().is_some_and(|hub| hub.tenant_uuid == stored.tenant_uuid);
-    if own && hub.as_ref().is_some_and(|hub| hub.blocked_at.is_some()) {
+    let own = hub.as_ref().filter(|hub| hub.tenant_uuid == code.tenant_uuid);
+    if own.is_some_and(|hub| hub.blocked_at.is_some()) {
         return Err(blocked(axum::http::StatusCode::LOCKED));
     }
-    match stored.status(now) {
-        Status::Revoked => Err(refused("CLAIM_CODE_REVOKED", "this claim code has been revoked; ask for a new one")),
+    let repeated = own.is_some_and(|own| {
+        key_hash.is_some()
+            && key_hash == own.claim_key_hash.as_deref()
+            && own.claimed_at.plus_secs(REPEATABLE_SECS) > now
+    });
+    match code.status(now) {
+        Status::Revoked => refused("CLAIM_CODE_REVOKED", "this claim code has been revoked; ask for a new one"),
+        _ if repeated => Ok(Permit { code, repeated }),
         Status::Used => {
-            Err(refused("CLAIM_CODE_USED_UP", "this claim code has been used as often as it may be; ask for a new one"))
+            refused("CLAIM_CODE_USED_UP", "this claim code has been used as often as it may be; ask for a new one")
         }
-        Status::Expired => Err(refused("CLAIM_CODE_EXPIRED", "this claim code has expired; ask for a new one")),
-        Status::Pending if hub.is_some() && !own => {
+        Status::Expired => refused("CLAIM_CODE_EXPIRED", "this claim code has expired; ask for a new one"),
+        Status::Pending if hub.is_some() && own.is_none() => {
             Err(Error::conflict("HUB_OF_OTHER_TENANT", "this hub already belongs to a different unit"))
         }
-        Status::Pending => Ok(stored),
+        Status::Pending => Ok(Permit { code, repeated }),
     }
 }
 
@@ -86,9 +112,11 @@ async fn attempt(
     app: &App,
     request: &HubClaimRequest,
     code: &ClaimCode,
-    stored: &StoredCode,
+    permit: &Permit,
+    claim_key_hash: Option<Vec<u8>>,
     now: Timestamp,
 ) -> Result<Option<HubCredentials>> {
+    let stored = &permit.code;
     let tenant_uuid = stored.tenant_uuid;
     let token_id = Uuid::now_v7();
     let refresh_token = URL_SAFE_NO_PAD.encode(sealing::random::<32>());
@@ -106,16 +134,18 @@ async fn attempt(
         token_id,
         refresh_token_hash: sealing::hash(&refresh_token),
         refresh_expires_at: now.plus_secs(app.config.hub_refresh_lifetime.as_secs().cast_signed()),
+        claim_key_hash,
         now,
     };
     let mut tx = app.db.begin().await?;
     let Some(hub_uuid) = store::claim(&mut tx, claim).await? else { return Ok(None) };
-    if !claim_codes::take_use(&mut tx, stored, now).await? {
+    if !permit.repeated && !claim_codes::take_use(&mut tx, stored, now).await? {
         return Ok(None);
     }
     let (access_token, expires_at) = hub::issue(app, hub_uuid, tenant_uuid, token_id, now)?;
     let scope = Scope::of_hub(&Hub { hub_uuid, tenant_uuid, token_id });
-    let detail = json!({"claimCode": code.masked(), "deviceInstanceId": request.device_instance_id.trim(), "again": hub_uuid != new_uuid});
+    let detail = json!({"claimCode": code.masked(), "deviceInstanceId": request.device_instance_id.trim(), "again": hub_uuid != new_uuid,
+        "repeated": permit.repeated});
     tx.commit(Audit::new(&scope, "hub.claim", hub_uuid, now).with(detail)).await?;
     Ok(Some(HubCredentials { hub_uuid, tenant_uuid, access_token, refresh_token, expires_at }))
 }

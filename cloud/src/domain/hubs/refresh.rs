@@ -3,7 +3,7 @@
 use hub_protocol::claim::{HubAccess, HubRefreshRequest};
 use uuid::Uuid;
 
-use super::{blocked, store};
+use super::{blocked, desired, store};
 use crate::app::App;
 use crate::authn;
 use crate::authn::hub::{self, Hub, HubClaims};
@@ -46,6 +46,8 @@ pub async fn refresh(app: &App, claims: &HubClaims, request: &HubRefreshRequest)
     store::replace_token(&mut tx, hub_uuid, token_id, claims.jti, refresh_expires_at, now).await?;
     let scope = Scope::of_hub(&Hub { hub_uuid, tenant_uuid: held.tenant_uuid, token_id });
     tx.commit(Audit::new(&scope, "hub.refresh", hub_uuid, now)).await?;
+    // A request that waits under the token that was replaced ends.
+    desired::changed(app, hub_uuid);
     Ok(HubAccess { hub_uuid, access_token, expires_at })
 }
 

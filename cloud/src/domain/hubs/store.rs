@@ -22,11 +22,13 @@ pub async fn token_in_force(conn: &mut Conn, hub_uuid: HubUuid) -> Result<Option
 pub struct KnownHub {
     pub tenant_uuid: TenantUuid,
     pub blocked_at: Option<Timestamp>,
+    pub claimed_at: Timestamp,
+    pub claim_key_hash: Option<Vec<u8>>,
 }
 
 /// Of any tenant: hardware is one hub, whoever claims it.
 pub async fn by_device_instance(conn: &mut Conn, device_instance_id: &str) -> Result<Option<KnownHub>> {
-    sql("SELECT tenant_uuid, blocked_at FROM hubs WHERE device_instance_id = $1")
+    sql("SELECT tenant_uuid, blocked_at, claimed_at, claim_key_hash FROM hubs WHERE device_instance_id = $1")
         .bind(device_instance_id)
         .optional(conn)
         .await
@@ -49,6 +51,7 @@ pub struct Claim<'a> {
     pub token_id: Uuid,
     pub refresh_token_hash: Vec<u8>,
     pub refresh_expires_at: Timestamp,
+    pub claim_key_hash: Option<Vec<u8>>,
     pub now: Timestamp,
 }
 
@@ -56,8 +59,8 @@ pub struct Claim<'a> {
 pub async fn claim(tx: &mut Tx, claim: Claim<'_>) -> Result<Option<HubUuid>> {
     let row: Option<(HubUuid,)> = sql("INSERT INTO hubs (hub_uuid, tenant_uuid, device_instance_id, hub_identifier, \
          agent_version, hostname, os, owner_user_uuid, claimed_at, created_at, last_seen_at, access_token_id, \
-         refresh_token_hash, refresh_expires_at, desired_revision) \
-         VALUES ($1, $2, $3, COALESCE($4, $5), $6, $7, $8, $9, $10, $10, $10, $11, $12, $13, 1) \
+         refresh_token_hash, refresh_expires_at, claim_key_hash, desired_revision) \
+         VALUES ($1, $2, $3, COALESCE($4, $5), $6, $7, $8, $9, $10, $10, $10, $11, $12, $13, $14, 1) \
          ON CONFLICT (device_instance_id) DO UPDATE SET \
          hub_identifier = COALESCE($4, hubs.hub_identifier, $5), \
          agent_version = COALESCE(excluded.agent_version, hubs.agent_version), \
@@ -67,7 +70,7 @@ pub async fn claim(tx: &mut Tx, claim: Claim<'_>) -> Result<Option<HubUuid>> {
          claimed_at = excluded.claimed_at, last_seen_at = excluded.last_seen_at, \
          access_token_id = excluded.access_token_id, shown_access_token_id = NULL, \
          refresh_token_hash = excluded.refresh_token_hash, refresh_expires_at = excluded.refresh_expires_at, \
-         desired_revision = hubs.desired_revision + 1 \
+         claim_key_hash = excluded.claim_key_hash, desired_revision = hubs.desired_revision + 1 \
          WHERE hubs.tenant_uuid = excluded.tenant_uuid AND hubs.blocked_at IS NULL \
          RETURNING hub_uuid")
     .bind(claim.hub_uuid)
@@ -83,6 +86,7 @@ pub async fn claim(tx: &mut Tx, claim: Claim<'_>) -> Result<Option<HubUuid>> {
     .bind(claim.token_id)
     .bind(claim.refresh_token_hash)
     .bind(claim.refresh_expires_at)
+    .bind(claim.claim_key_hash)
     .optional(tx)
     .await?;
     Ok(row.map(|(hub_uuid,)| hub_uuid))
@@ -238,10 +242,10 @@ pub async fn block_state(tx: &mut Tx, hub_uuid: HubUuid) -> Result<Option<(Tenan
     sql("SELECT tenant_uuid, blocked_at FROM hubs WHERE hub_uuid = $1").push(lock).bind(hub_uuid).optional(tx).await
 }
 
-/// Blocks the hub, and makes it forget every token.
+/// Blocks the hub, and forgets its tokens and how it claimed itself.
 pub async fn block(tx: &mut Tx, hub_uuid: HubUuid, now: Timestamp) -> Result<()> {
     sql("UPDATE hubs SET blocked_at = $2, access_token_id = NULL, shown_access_token_id = NULL, \
-         refresh_token_hash = NULL, refresh_expires_at = NULL WHERE hub_uuid = $1")
+         refresh_token_hash = NULL, refresh_expires_at = NULL, claim_key_hash = NULL WHERE hub_uuid = $1")
     .bind(hub_uuid)
     .bind(now)
     .execute(tx)

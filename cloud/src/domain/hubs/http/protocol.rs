@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use axum::extract::State;
+use axum::http::HeaderMap;
 use hub_protocol::HubUuid;
 use hub_protocol::claim::{HubAccess, HubClaimRequest, HubCredentials, HubRefreshRequest};
 use hub_protocol::hub::{AdapterSnapshot, AdapterSnapshotResult, DesiredState, HubTest, ScanConfig};
@@ -17,6 +18,7 @@ use crate::error::{Error, Result};
 use crate::http::answer::{Answer, Created};
 use crate::http::etag::{IfNoneMatch, Tagged};
 use crate::http::extract::{Json, Path, Query, UploadBody, parse_json};
+use crate::ingest::idempotency_key;
 
 /// Below the minute at which connections are commonly cut.
 const MAX_WAIT_SECS: u64 = 55;
@@ -24,9 +26,11 @@ const MAX_WAIT_SECS: u64 = 55;
 pub async fn claim(
     _: Public,
     State(app): State<App>,
+    headers: HeaderMap,
     Json(request): Json<HubClaimRequest>,
 ) -> Result<Created<HubCredentials>> {
-    hubs::claim(&app, &request).await.map(Created)
+    let key = idempotency_key(&headers)?;
+    hubs::claim(&app, &request, key.as_deref()).await.map(Created)
 }
 
 pub async fn refresh(
