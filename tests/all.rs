@@ -3,4 +3,5 @@
 mod admin;
 mod api;
 mod contract;
+mod demo;
 mod tasks;

@@ -2,6 +2,8 @@
 
 use std::io::{self, IsTerminal, Write};
 
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
+
 use super::view::{Line, Style, View};
 
 /// Alternate screen, no line wrap, no cursor; and back.
@@ -12,7 +14,7 @@ const CLEAR: &str = "\x1b[2J";
 const USUAL_SIZE: (usize, usize) = (80, 24);
 
 pub enum Screen {
-    Terminal { size: (usize, usize), shown: Vec<Line> },
+    Terminal { size: (usize, usize), shown: Vec<Line>, before: Option<Termios> },
     Plain,
 }
 
@@ -23,7 +25,7 @@ impl Screen {
             return Self::Plain;
         }
         let _ = put(ENTER);
-        Self::Terminal { size: (0, 0), shown: Vec::new() }
+        Self::Terminal { size: (0, 0), shown: Vec::new(), before: without_echo() }
     }
 
     pub fn draw(&mut self, view: &mut View) -> io::Result<()> {
@@ -32,7 +34,7 @@ impl Screen {
                 news if news.is_empty() => Ok(()),
                 news => put(&news),
             },
-            Self::Terminal { size, shown } => {
+            Self::Terminal { size, shown, .. } => {
                 let mut text = String::new();
                 let now = terminal_size();
                 if *size != now {
@@ -61,10 +63,22 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        if matches!(self, Self::Terminal { .. }) {
+        if let Self::Terminal { before, .. } = self {
             let _ = put(LEAVE);
+            if let Some(before) = before {
+                let _ = tcsetattr(io::stdout(), OptionalActions::Now, before);
+            }
         }
     }
+}
+
+/// Keys that are pressed would be written into the view. Gives the terminal's state to go back to.
+fn without_echo() -> Option<Termios> {
+    let before = tcgetattr(io::stdout()).ok()?;
+    let mut silent = before.clone();
+    silent.local_modes.remove(LocalModes::ECHO);
+    tcsetattr(io::stdout(), OptionalActions::Now, &silent).ok()?;
+    Some(before)
 }
 
 /// Writes a line, if anybody still reads.
@@ -79,7 +93,7 @@ fn put(text: &str) -> io::Result<()> {
 }
 
 fn terminal_size() -> (usize, usize) {
-    match rustix::termios::tcgetwinsize(io::stdout()) {
+    match tcgetwinsize(io::stdout()) {
         Ok(size) if size.ws_col > 0 && size.ws_row > 0 => (size.ws_col.into(), size.ws_row.into()),
         _ => USUAL_SIZE,
     }
