@@ -12,6 +12,7 @@ use secrecy::SecretString;
 use toml::de::{DeTable, DeValue};
 
 use crate::ble::{RadioConfig, Replay, ScanMode, Source};
+use crate::commands::check::CheckArgs;
 use crate::commands::scan::ScanArgs;
 use crate::error::Failure;
 
@@ -49,6 +50,8 @@ pub enum Cmd {
     Claim(ClaimArgs),
     /// Tell what the running agent is doing. Fails when none runs.
     Status(StatusArgs),
+    /// Look into everything the agent needs of this machine and of the service, and say how to mend what is wrong.
+    Check(Box<CheckArgs>),
     /// Show the advertisements this machine hears, live: a table on a terminal, else a line for each.
     Scan(ScanArgs),
     /// Print the version.

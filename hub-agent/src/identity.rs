@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use crate::error::Failure;
 
-const CREDENTIALS_FILE: &str = "credentials.json";
+pub const CREDENTIALS_FILE: &str = "credentials.json";
 const IDENTITY_FILE: &str = "device-instance-id";
 const CLAIM_KEY_FILE: &str = "claim-key";
 const LOCK_FILE: &str = "lock";

@@ -50,6 +50,7 @@ async fn start(command: Cmd) -> Result<(), Failure> {
         }
         Cmd::Claim(args) => commands::claim::claim(args).await,
         Cmd::Status(args) => commands::status::status(&args),
+        Cmd::Check(args) => commands::check::check(*args).await,
         Cmd::Scan(args) => commands::scan::scan(args).await,
         Cmd::Version => {
             println!("hub-agent {}", env!("CARGO_PKG_VERSION"));

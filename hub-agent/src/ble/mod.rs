@@ -19,6 +19,7 @@ use hub_protocol::hub::{Adapter, AdapterRole};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+pub use bluez::survey::{Survey, survey};
 pub use health::Health;
 pub use outlet::HeardReceiver;
 

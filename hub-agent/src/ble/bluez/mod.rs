@@ -5,6 +5,7 @@
 mod bus;
 mod monitor;
 mod scanner;
+pub mod survey;
 mod wire;
 mod world;
 

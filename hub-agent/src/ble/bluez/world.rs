@@ -117,14 +117,14 @@ impl World {
             self.device_changed(path, properties, &[], at, heard);
         }
         if let Some(properties) = interfaces.get(ADAPTER) {
-            self.adapters.insert(path.to_owned(), Seen::new(path));
-            self.adapter_changed(path, properties);
+            let mut seen = Seen::new(path);
+            seen.change(properties);
+            self.adapters.insert(path.to_owned(), seen);
         }
         if let Some(properties) = interfaces.get(MONITOR_MANAGER)
             && let Some(seen) = self.adapters.get_mut(path)
         {
-            let kinds = properties.get("SupportedMonitorTypes").map(Value::items).unwrap_or_default();
-            seen.passive = kinds.iter().any(|kind| kind.as_str() == Some("or_patterns"));
+            seen.passive = can_listen_passively(properties);
         }
         interfaces.get(ADAPTER).is_some() || interfaces.get(MONITOR_MANAGER).is_some()
     }
@@ -156,28 +156,14 @@ impl World {
                 self.device_changed(path, properties, invalidated, at, true);
                 false
             }
-            ADAPTER if self.adapters.contains_key(path) => {
-                self.adapter_changed(path, properties);
-                true
-            }
+            ADAPTER => match self.adapters.get_mut(path) {
+                Some(seen) => {
+                    seen.change(properties);
+                    true
+                }
+                None => false,
+            },
             _ => false,
-        }
-    }
-
-    fn adapter_changed(&mut self, path: &str, properties: &Value<'_>) {
-        let Some(Seen { adapter, .. }) = self.adapters.get_mut(path) else { return };
-        for (name, value) in properties.entries() {
-            let text = || value.as_str().map(str::to_owned);
-            match name.as_str() {
-                Some("Address") => adapter.address = text().unwrap_or_default().to_ascii_uppercase(),
-                Some("Alias") => adapter.alias = text(),
-                Some("AddressType") => adapter.address_type = text(),
-                Some("Modalias") => adapter.modalias = text(),
-                Some("Manufacturer") => adapter.manufacturer = value.as_int().map(|id| format!("{id:04x}")),
-                Some("Powered") => adapter.powered = value.as_bool().unwrap_or_default(),
-                Some("Discovering") => adapter.discovering = value.as_bool(),
-                _ => {}
-            }
         }
     }
 
@@ -223,8 +209,14 @@ impl World {
     }
 }
 
+/// Whether these are the properties of a monitor manager that takes the monitors there are.
+pub fn can_listen_passively(manager: &Value<'_>) -> bool {
+    let kinds = manager.get("SupportedMonitorTypes").map(Value::items).unwrap_or_default();
+    kinds.iter().any(|kind| kind.as_str() == Some("or_patterns"))
+}
+
 impl Seen {
-    fn new(path: &str) -> Self {
+    pub fn new(path: &str) -> Self {
         Self {
             adapter: Adapter {
                 address: String::new(),
@@ -240,6 +232,23 @@ impl Seen {
             reporting: false,
             heard: 0,
             advertisers: HashSet::new(),
+        }
+    }
+
+    pub fn change(&mut self, properties: &Value<'_>) {
+        let adapter = &mut self.adapter;
+        for (name, value) in properties.entries() {
+            let text = || value.as_str().map(str::to_owned);
+            match name.as_str() {
+                Some("Address") => adapter.address = text().unwrap_or_default().to_ascii_uppercase(),
+                Some("Alias") => adapter.alias = text(),
+                Some("AddressType") => adapter.address_type = text(),
+                Some("Modalias") => adapter.modalias = text(),
+                Some("Manufacturer") => adapter.manufacturer = value.as_int().map(|id| format!("{id:04x}")),
+                Some("Powered") => adapter.powered = value.as_bool().unwrap_or_default(),
+                Some("Discovering") => adapter.discovering = value.as_bool(),
+                _ => {}
+            }
         }
     }
 

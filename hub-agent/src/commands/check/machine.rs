@@ -1,0 +1,186 @@
+//! Whether the machine lets the agent keep its state and tell the time: files and their permissions, disk space, clock.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use super::{Finding, output_of};
+use crate::ble;
+use crate::config::{CommonArgs, DEFAULT_CONFIG_FILE};
+use crate::identity::CREDENTIALS_FILE;
+
+/// 2025-01-01: no machine that runs this lives before it.
+const BUILT_AFTER_SECS: i64 = 1_735_689_600;
+const LITTLE_SPACE_BYTES: u64 = 512 << 20;
+const NO_SPACE_BYTES: u64 = 64 << 20;
+const FEW_INODES: u64 = 1_000;
+
+pub async fn check(args: &CommonArgs) -> Vec<Finding> {
+    let mut findings = vec![clock().await];
+    findings.extend(config_file(args.config.as_deref().unwrap_or(Path::new(DEFAULT_CONFIG_FILE))));
+    findings.extend(state_dir(&args.state_dir));
+    findings
+}
+
+async fn clock() -> Finding {
+    let now = ble::now();
+    if now.as_secs() < BUILT_AFTER_SECS {
+        let mend =
+            "set it, and keep it right: timedatectl set-ntp true (this machine may lack a battery for its clock)";
+        return Finding::fail("clock", format!("it is {now}, says the machine"), mend);
+    }
+    match output_of("timedatectl", &["show", "--property=NTPSynchronized", "--value"]).await.as_deref() {
+        Some("no") => {
+            Finding::warn("clock", format!("{now}, not kept right over the network"), "timedatectl set-ntp true")
+        }
+        Some("yes") => Finding::ok("clock", format!("{now}, kept right over the network")),
+        _ => Finding::ok("clock", now),
+    }
+}
+
+fn config_file(path: &Path) -> Option<Finding> {
+    // It was read and understood before this command began: here it is only about who else may.
+    let mode = fs::metadata(path).ok()?.permissions().mode() & 0o777;
+    let shown = path.display();
+    let holds_code =
+        fs::read_to_string(path).is_ok_and(|text| text.lines().any(|line| line.starts_with("claim-code =")));
+    Some(if mode & 0o022 != 0 {
+        Finding::fail(
+            "config",
+            format!("{shown} can be changed by others (mode {mode:03o})"),
+            format!("chmod go-w {shown}"),
+        )
+    } else if holds_code && mode & 0o004 != 0 {
+        let mend = format!("chmod o-r {shown}, or put the code into a file of its own (claim-code-file)");
+        Finding::warn("config", format!("{shown} holds a claim code and everyone can read it"), mend)
+    } else {
+        Finding::ok("config", shown)
+    })
+}
+
+fn state_dir(path: &Path) -> Vec<Finding> {
+    let shown = path.display();
+    let mut findings = Vec::new();
+    if path.is_dir() {
+        findings.push(match tempfile_in(path) {
+            Ok(()) => Finding::ok("state", format!("{shown} can be written")),
+            Err(error) => Finding::fail(
+                "state",
+                format!("{shown} cannot be written: {error}"),
+                "run this as the agent's user (sudo -u hub-agent hub-agent check), or give it the directory: chown -R hub-agent",
+            ),
+        });
+        findings.push(credentials(&path.join(CREDENTIALS_FILE)));
+    } else {
+        findings.push(Finding::warn(
+            "state",
+            format!("{shown} is not there"),
+            "nothing to do if the agent has not run yet: it, or systemd, makes it; --state-dir names another",
+        ));
+    }
+    findings.extend(space(path));
+    findings
+}
+
+fn tempfile_in(folder: &Path) -> io::Result<()> {
+    let path = folder.join(format!(".check-{}", std::process::id()));
+    fs::File::create_new(&path)?;
+    fs::remove_file(path)
+}
+
+fn credentials(path: &Path) -> Finding {
+    let shown = path.display();
+    match fs::metadata(path) {
+        Ok(metadata) => match metadata.permissions().mode() & 0o777 {
+            mode if mode & 0o077 != 0 => Finding::fail(
+                "identity",
+                format!("{shown} is open to others (mode {mode:03o})"),
+                format!("chmod 600 {shown}; then claim the hub anew, as its tokens may have been read"),
+            ),
+            _ => Finding::ok("identity", "claimed, and only its owner can read the tokens"),
+        },
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Finding::warn(
+            "identity",
+            "this hub is not claimed",
+            "hub-agent claim --code CODE, with a code from your supplier",
+        ),
+        Err(error) => {
+            Finding::fail("identity", format!("{shown}: {error}"), "run this as the agent's user, or as root")
+        }
+    }
+}
+
+/// Space where the directory is, or would be.
+fn space(path: &Path) -> Option<Finding> {
+    let mut place = PathBuf::from(path);
+    let stat = loop {
+        match rustix::fs::statvfs(&place) {
+            Ok(stat) => break stat,
+            Err(_) if place.pop() => {
+                if place.as_os_str().is_empty() {
+                    place.push(".");
+                }
+            }
+            Err(_) => return None,
+        }
+    };
+    let free = stat.f_bavail.saturating_mul(stat.f_frsize);
+    let mib = free >> 20;
+    let shown = place.display();
+    Some(if free < NO_SPACE_BYTES {
+        let mend = "make room (journalctl --vacuum-size=50M); the spool stops growing here";
+        Finding::fail("disk", format!("{mib} MiB free at {shown}"), mend)
+    } else if free < LITTLE_SPACE_BYTES {
+        Finding::warn(
+            "disk",
+            format!("{mib} MiB free at {shown}"),
+            "make room, or lower spool-max: a long outage would not fit",
+        )
+    } else if stat.f_files > 0 && stat.f_favail < FEW_INODES {
+        Finding::warn(
+            "disk",
+            format!("{} more files fit at {shown}", stat.f_favail),
+            "remove files that are not needed",
+        )
+    } else {
+        Finding::ok("disk", format!("{mib} MiB free at {shown}"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::State;
+    use super::*;
+
+    fn chmod(path: &Path, mode: u32) {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    #[test]
+    fn files_that_others_may_touch_are_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let config = folder.path().join("config.toml");
+        assert!(config_file(&config).is_none(), "a file that is not there has no fault");
+        fs::write(&config, "claim-code = \"x\"\n").unwrap();
+        for (mode, state) in [(0o640, State::Ok), (0o644, State::Warn), (0o664, State::Fail)] {
+            chmod(&config, mode);
+            assert_eq!(config_file(&config).unwrap().state, state, "{mode:o}");
+        }
+        let tokens = folder.path().join(CREDENTIALS_FILE);
+        assert_eq!(credentials(&tokens).state, State::Warn);
+        fs::write(&tokens, "{}").unwrap();
+        for (mode, state) in [(0o600, State::Ok), (0o640, State::Fail)] {
+            chmod(&tokens, mode);
+            assert_eq!(credentials(&tokens).state, state, "{mode:o}");
+        }
+        assert!(state_dir(folder.path()).iter().any(|finding| finding.check == "state" && finding.state == State::Ok));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "nothing is left behind");
+    }
+
+    #[test]
+    fn space_is_that_of_the_nearest_directory_there_is() {
+        assert!(space(Path::new("/nonexistent/far/away")).is_some_and(|finding| finding.finding.ends_with("at /")));
+        assert!(space(Path::new("nonexistent")).is_some_and(|finding| finding.finding.ends_with("at .")));
+    }
+}
