@@ -1,8 +1,9 @@
-//! One connection to the system bus: signs in, makes calls, and hands every other message to whoever listens. Reads all there is
-//! and then rests a little, so that a thousand signals a second are some fifty wake-ups. Knows nothing of Bluetooth.
+//! One connection to the system bus: signs in, makes calls, and hands every message to whoever listens. Reads all there is and then rests
+//! a little, so that a thousand signals a second are some fifty wake-ups. Knows nothing of Bluetooth.
 
 use std::collections::HashMap;
-use std::io;
+use std::io::{self, Read, Write};
+use std::net::Shutdown;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixStream as StdUnixStream};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -11,8 +12,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
-use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 
 use super::wire::{Kind, Malformed, Message, NO_REPLY_EXPECTED, Outgoing, Value};
 
@@ -25,6 +25,7 @@ const SIGN_IN_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long to let signals gather.
 const REST: Duration = Duration::from_millis(20);
 const READ_BYTES: usize = 64 << 10;
+const MOUTHFUL_BYTES: usize = 16 * READ_BYTES;
 
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
@@ -77,8 +78,10 @@ pub struct Bus {
 
 #[derive(Debug)]
 struct Shared {
-    /// A task writes, so that a caller who gives up leaves no half message on the wire.
-    writer: mpsc::Sender<Vec<u8>>,
+    /// Not registered with the runtime while signals stream in: it would be woken for each.
+    stream: StdUnixStream,
+    /// Held while a message is being written.
+    writing: Mutex<()>,
     serial: AtomicU32,
     /// Calls that wait for their answers; `None` once the connection is lost.
     waiting: Mutex<Option<HashMap<u32, oneshot::Sender<Answer>>>>,
@@ -87,7 +90,6 @@ struct Shared {
 /// The receiving side.
 #[derive(Debug)]
 pub struct Incoming {
-    reader: OwnedReadHalf,
     shared: Arc<Shared>,
 }
 
@@ -104,13 +106,14 @@ impl Bus {
         let stream = signed_in.unwrap_or_else(|_| {
             Err(ConnectError::Refused { address: address.to_owned(), answer: "it does not answer".to_owned() })
         })?;
-        let (reader, writer) = stream.into_split();
+        let stream = stream.into_std().map_err(|error| ConnectError::Connect { address: address.to_owned(), error })?;
         let shared = Arc::new(Shared {
-            writer: start_writer(writer),
+            stream,
+            writing: Mutex::new(()),
             serial: AtomicU32::new(1),
             waiting: Mutex::new(Some(HashMap::new())),
         });
-        Ok((Self { shared: shared.clone() }, Incoming { reader, shared }))
+        Ok((Self { shared: shared.clone() }, Incoming { shared }))
     }
 
     /// Gets this connection its name on the bus. The bus serves nobody who has not said hello.
@@ -173,10 +176,8 @@ impl Bus {
             Some(waiting) => waiting.insert(serial, sender),
             None => return Err(CallError::Disconnected),
         };
-        let answer = match self.shared.writer.send(call.encode(serial)).await {
-            Ok(()) => tokio::time::timeout(CALL_TIMEOUT, answer).await,
-            Err(_) => Ok(Ok(Err(CallError::Disconnected))),
-        };
+        self.shared.write(&call.encode(serial));
+        let answer = tokio::time::timeout(CALL_TIMEOUT, answer).await;
         if let Some(waiting) = &mut *self.shared.waiting() {
             waiting.remove(&serial);
         }
@@ -208,8 +209,7 @@ impl Bus {
             signature,
             body,
         };
-        // A connection that is lost is noticed by its reader, and whoever floods us with calls can do without some answers.
-        let _ = self.shared.writer.try_send(reply.encode(self.shared.next_serial()));
+        self.shared.write(&reply.encode(self.shared.next_serial()));
     }
 }
 
@@ -220,17 +220,25 @@ pub trait Listener: Send {
 
 impl Incoming {
     /// Reads until the connection is lost, and says why.
-    pub async fn run(mut self, mut listener: impl Listener) -> io::Error {
+    pub async fn run(self, mut listener: impl Listener) -> io::Error {
         let error = self.read(&mut listener).await;
         *self.shared.waiting() = None;
         error
     }
 
-    async fn read(&mut self, listener: &mut impl Listener) -> io::Error {
+    async fn read(&self, listener: &mut impl Listener) -> io::Error {
         let mut buffer = Vec::with_capacity(READ_BYTES);
+        let mut chunk = vec![0; READ_BYTES];
         loop {
-            if let Err(error) = self.fill(&mut buffer).await {
-                return error;
+            match self.fill(&mut buffer, &mut chunk) {
+                Ok(true) => {}
+                Ok(false) => {
+                    if let Err(error) = self.readable().await {
+                        return error;
+                    }
+                    continue;
+                }
+                Err(error) => return error,
             }
             match self.take(&buffer, listener) {
                 Ok(taken) => drop(buffer.drain(..taken)),
@@ -243,20 +251,24 @@ impl Incoming {
         }
     }
 
-    /// Waits for something to read, and reads all of it, a mouthful at most.
-    async fn fill(&mut self, buffer: &mut Vec<u8>) -> io::Result<()> {
-        let full = buffer.len() + 16 * READ_BYTES;
-        self.reader.readable().await?;
-        loop {
-            buffer.reserve(READ_BYTES / 2);
-            match self.reader.try_read_buf(buffer) {
+    /// Reads all there is, a mouthful at most. False when there was nothing.
+    fn fill(&self, buffer: &mut Vec<u8>, chunk: &mut [u8]) -> io::Result<bool> {
+        let before = buffer.len();
+        while buffer.len() < before + MOUTHFUL_BYTES {
+            match (&self.shared.stream).read(chunk) {
                 Ok(0) => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the bus closed the connection")),
-                Ok(_) if buffer.len() >= full => return Ok(()),
-                Ok(_) => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Ok(count) => buffer.extend_from_slice(chunk.get(..count).unwrap_or_default()),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
         }
+        Ok(buffer.len() > before)
+    }
+
+    /// Registers with the runtime only for as long as there is nothing to read.
+    async fn readable(&self) -> io::Result<()> {
+        UnixStream::from_std(self.shared.stream.try_clone()?)?.readable().await
     }
 
     fn take(&self, buffer: &[u8], listener: &mut impl Listener) -> Result<usize, Malformed> {
@@ -289,6 +301,15 @@ impl Shared {
         }
     }
 
+    /// All at once: the socket has room for hundreds of our messages, so one that does not fit means that nobody reads any more. Then the
+    /// connection is ended, which its reader notices.
+    fn write(&self, message: &[u8]) {
+        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        if (&self.stream).write_all(message).is_err() {
+            let _ = self.stream.shutdown(Shutdown::Both);
+        }
+    }
+
     fn answer(&self, message: &Message<'_>, whole: &[u8]) {
         let waiting = self.waiting().as_mut().and_then(|waiting| waiting.remove(&message.reply_serial));
         // Nobody waits any more for an answer that came too late.
@@ -302,18 +323,6 @@ impl Shared {
         };
         let _ = sender.send(answer);
     }
-}
-
-fn start_writer(mut writer: OwnedWriteHalf) -> mpsc::Sender<Vec<u8>> {
-    let (sender, mut messages) = mpsc::channel::<Vec<u8>>(64);
-    tokio::spawn(async move {
-        while let Some(message) = messages.recv().await {
-            if writer.write_all(&message).await.is_err() {
-                return;
-            }
-        }
-    });
-    sender
 }
 
 async fn connect_any(address: &str) -> Result<UnixStream, ConnectError> {

@@ -1,0 +1,169 @@
+//! `scan` and `check` as a person runs them: against a mocked bluetoothd, against a recorded trace, and where there is nothing at all.
+
+#[path = "../src/ble/bluez/mock.rs"]
+mod mock;
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Command, Output, Stdio};
+
+use mock::Mock;
+use serde_json::{Value, json};
+
+const TRACE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/data/ble/trace.jsonl.zst");
+const ADAPTER: &str = "00:11:22:33:44:55";
+const NO_BUS: &str = "unix:path=/nonexistent/bus";
+
+fn agent(bus: &str, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hub-agent"));
+    command
+        .args(arguments)
+        .env("DBUS_SYSTEM_BUS_ADDRESS", bus)
+        .env_remove("HUB_AGENT_SERVICE_URL")
+        .stdin(Stdio::null());
+    command
+}
+
+fn output(bus: &str, arguments: &[&str]) -> Output {
+    agent(bus, arguments).output().expect("the agent runs")
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).expect("it is text")
+}
+
+/// The findings of `check --json`, and whether it succeeded.
+fn check(bus: &str, arguments: &[&str]) -> (bool, Vec<Value>) {
+    let output = output(bus, &[&["check", "--json"], arguments].concat());
+    let report: Value = serde_json::from_slice(&output.stdout).expect("a report in JSON");
+    assert_eq!(report["ok"], json!(output.status.success()), "{report}");
+    (output.status.success(), report["findings"].as_array().expect("findings").clone())
+}
+
+fn finding<'f>(findings: &'f [Value], check: &str) -> &'f Value {
+    findings.iter().find(|finding| finding["check"] == check).unwrap_or_else(|| panic!("{check} in {findings:?}"))
+}
+
+#[test]
+fn scan_prints_what_the_radio_hears_byte_for_byte() {
+    let Some(mut mock) = Mock::start() else { return };
+    mock.order(json!({"cmd": "add_adapter", "address": ADAPTER}));
+    let mut scan =
+        agent(&mock.address, &["scan", "--json", "--active"]).stdout(Stdio::piped()).spawn().expect("the agent runs");
+    mock.order(json!({"cmd": "wait", "discovering": true}));
+    mock.order(json!({
+        "cmd": "report", "address": "C0:00:00:00:00:01", "rssi": -61,
+        "manufacturer_data": {"0499": "05ff00"}, "service_data": {"fcd2": "4001"},
+    }));
+    let mut lines = BufReader::new(scan.stdout.take().expect("it was piped")).lines();
+    let line = lines.next().expect("a line").expect("it is text");
+    let mut event: Value = serde_json::from_str(&line).expect("JSON");
+    assert!(event["observedAt"].take().is_string());
+    assert_eq!(
+        event,
+        json!({
+            "observedAt": null, "adapterAddress": ADAPTER, "address": "C0:00:00:00:00:01", "addressType": "random", "rssi": -61,
+            "manufacturerData": {"0499": "Bf8A"}, "serviceData": {"fcd2": "QAE="}, "what": "BTHome",
+        })
+    );
+    // Whoever reads has gone, as `head` does: an end like any other.
+    drop(lines);
+    for rssi in [-62, -63] {
+        mock.order(json!({"cmd": "report", "address": "C0:00:00:00:00:01", "rssi": rssi}));
+        if scan.try_wait().expect("it is ours").is_some() {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(200));
+    }
+    assert!(scan.wait().expect("it is ours").success());
+    mock.order(json!({"cmd": "wait", "discovering": false}));
+}
+
+#[test]
+fn scan_plays_a_recorded_trace_to_its_end() {
+    let all = output(NO_BUS, &["scan", "--json", "--replay", TRACE, "--replay-speed", "0"]);
+    assert!(all.status.success(), "{}", text(&all.stderr));
+    assert_eq!(text(&all.stdout).lines().count(), 17_762);
+    let lines = output(NO_BUS, &["scan", "--replay", TRACE, "--replay-speed", "0"]);
+    let ruuvi = text(&lines.stdout).lines().filter(|line| line.contains("Ruuvi (RAWv2)")).count();
+    assert!(ruuvi > 100, "{ruuvi} lines of Ruuvi's");
+    let short = output(NO_BUS, &["scan", "--replay", TRACE, "--duration", "1"]);
+    assert!(short.status.success() && text(&short.stdout).lines().count() < 2_000);
+}
+
+#[test]
+fn scan_without_a_radio_says_what_to_do_next() {
+    let deaf = output(NO_BUS, &["scan"]);
+    assert_eq!(deaf.status.code(), Some(1));
+    assert!(text(&deaf.stderr).contains("/nonexistent/bus") && text(&deaf.stderr).contains("hub-agent check"));
+    let wrong = output(NO_BUS, &["scan", "--adapter", "hci0"]);
+    assert_eq!(wrong.status.code(), Some(1));
+    assert!(text(&wrong.stderr).contains("AA:BB:CC:DD:EE:FF"), "{}", text(&wrong.stderr));
+
+    let Some(mut mock) = Mock::start() else { return };
+    let none = output(&mock.address, &["scan"]);
+    assert_eq!(none.status.code(), Some(1));
+    assert!(text(&none.stderr).contains("no Bluetooth adapter"), "{}", text(&none.stderr));
+    mock.order(json!({"cmd": "add_adapter", "address": ADAPTER}));
+    mock.order(json!({"cmd": "fault", "call": "StartDiscovery", "error": "org.freedesktop.DBus.Error.AccessDenied"}));
+    let denied = output(&mock.address, &["scan", "--active"]);
+    assert_eq!(denied.status.code(), Some(1));
+    assert!(text(&denied.stderr).contains("may not use Bluetooth"), "{}", text(&denied.stderr));
+    mock.order(json!({"cmd": "stop_daemon"}));
+    let stopped = output(&mock.address, &["scan"]);
+    assert_eq!(stopped.status.code(), Some(1));
+    assert!(text(&stopped.stderr).contains("systemctl start bluetooth"), "{}", text(&stopped.stderr));
+}
+
+#[test]
+fn check_tells_what_is_wrong_with_the_radio() {
+    let (good, findings) = check(NO_BUS, &[]);
+    assert!(!good);
+    assert_eq!(finding(&findings, "D-Bus")["state"], "fail");
+    assert!(finding(&findings, "D-Bus")["mend"].is_string());
+
+    let Some(mut mock) = Mock::start() else { return };
+    let (good, findings) = check(&mock.address, &[]);
+    assert!(!good);
+    assert_eq!(finding(&findings, "D-Bus")["state"], "ok");
+    assert_eq!(finding(&findings, "adapter")["state"], "fail", "there is none");
+    mock.order(json!({"cmd": "add_adapter", "address": ADAPTER}));
+    let (_, findings) = check(&mock.address, &[]);
+    let adapter = finding(&findings, "adapter");
+    assert_eq!(adapter["state"], "ok", "{adapter}");
+    assert!(adapter["finding"].as_str().is_some_and(|text| text.contains(ADAPTER)));
+    assert_eq!(mock.order(json!({"cmd": "state"}))["adapters"]["hci0"]["calls"], json!({}), "it changes nothing");
+    mock.order(json!({"cmd": "stop_daemon"}));
+    let (good, findings) = check(&mock.address, &[]);
+    assert!(!good);
+    assert_eq!(finding(&findings, "bluetoothd")["state"], "fail");
+}
+
+#[test]
+fn check_tells_what_is_wrong_with_the_service_and_the_state() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let state = folder.path().to_str().expect("its name is text");
+    let (_, findings) = check(NO_BUS, &["--state-dir", state, "--service-url", "http://127.0.0.1:1"]);
+    let service = finding(&findings, "service");
+    assert_eq!(service["state"], "fail");
+    assert!(service["finding"].as_str().is_some_and(|text| text.contains("nothing listens there")), "{service}");
+    assert_eq!(finding(&findings, "state")["state"], "ok");
+    assert_eq!(finding(&findings, "identity")["state"], "warn", "not claimed yet");
+    assert_eq!(finding(&findings, "disk")["check"], "disk");
+
+    // Something that speaks, but not TLS.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("https://{}", listener.local_addr().expect("it is bound"));
+    let server = std::thread::spawn(move || {
+        // One connection to see whether anything listens, one for TLS.
+        for connection in listener.incoming().take(2) {
+            let mut connection = connection.expect("a connection");
+            let mut greeting = [0; 64];
+            let _ = connection.read(&mut greeting);
+            let _ = std::io::Write::write_all(&mut connection, b"HTTP/1.1 400 Bad Request\r\n\r\n");
+        }
+    });
+    let (_, findings) = check(NO_BUS, &["--state-dir", state, "--service-url", &url]);
+    let service = finding(&findings, "service");
+    assert!(service["finding"].as_str().is_some_and(|text| text.contains("TLS fails")), "{service}");
+    server.join().expect("it ends");
+}
