@@ -1,5 +1,7 @@
 //! `scan` and `check` as a person runs them: against a mocked bluetoothd, against a recorded trace, and where there is nothing at all.
 
+#![allow(clippy::expect_used, clippy::indexing_slicing)]
+
 #[path = "../src/ble/bluez/mock.rs"]
 mod mock;
 
