@@ -48,9 +48,7 @@ pub fn start(
         modalias: None,
     }]);
     pipeline.health().listening(ADAPTER_ADDRESS, now());
-    // A thread of its own: reading and decompressing a file would hold up a runtime's.
-    let runtime = tokio::runtime::Handle::current();
-    tokio::task::spawn_blocking(move || runtime.block_on(play(replay, length_ms, pipeline, adapters, cancel)));
+    tokio::spawn(play(replay, length_ms, pipeline, adapters, cancel));
     Ok(())
 }
 

@@ -17,7 +17,6 @@ const MAX_ROWS: usize = 2_000;
 const BAND_DBM: f64 = 10.0;
 const LEAVE_BAND_DBM: f64 = 8.0;
 const ADDRESS_COLUMNS: usize = 17;
-const NAME_COLUMNS: usize = 20;
 const WHAT_COLUMNS: usize = 27;
 
 #[derive(Debug, Default)]
@@ -86,8 +85,8 @@ impl Table {
         rows.sort_by_key(|(address, row)| (Reverse(row.band), *address));
         let mut lines = vec![cut(status, width), String::new()];
         let header = format!(
-            "{:<ADDRESS_COLUMNS$} {:>4}  {:<WHAT_COLUMNS$} {:<NAME_COLUMNS$} {:>5} {:>7}",
-            "ADDRESS", "RSSI", "WHAT", "NAME", "AGE", "COUNT"
+            "{:<ADDRESS_COLUMNS$} {:>4} {:>5} {:>7}  {:<WHAT_COLUMNS$} NAME",
+            "ADDRESS", "RSSI", "AGE", "COUNT", "WHAT"
         );
         lines.push(cut(&header, width));
         // One line is left for how many more there are, and one for the cursor.
@@ -96,11 +95,11 @@ impl Table {
             let rssi = row.rssi.map_or("-".to_owned(), |rssi| rssi.to_string());
             let age = (now.as_secs() - row.last_seen.as_secs()).max(0);
             let line = format!(
-                "{address:<ADDRESS_COLUMNS$} {rssi:>4}  {} {} {:>5} {:>7}",
-                fit(row.what, WHAT_COLUMNS),
-                fit(&row.name, NAME_COLUMNS),
+                "{address:<ADDRESS_COLUMNS$} {rssi:>4} {:>5} {:>7}  {:<WHAT_COLUMNS$} {}",
                 format!("{age} s"),
-                row.count
+                row.count,
+                row.what,
+                row.name
             );
             lines.push(cut(&line, width));
         }
@@ -150,14 +149,6 @@ fn cut(text: &str, width: usize) -> String {
             used <= width
         })
         .collect()
-}
-
-/// Exactly so many columns of it.
-fn fit(text: &str, width: usize) -> String {
-    let mut text = cut(text, width);
-    let used: usize = text.chars().map(columns).sum();
-    text.extend(std::iter::repeat_n(' ', width.saturating_sub(used)));
-    text
 }
 
 /// The terminal's other screen, for as long as this lives.
