@@ -18,6 +18,7 @@ usage: bench [NAME...] [--backend sqlite|postgres]
   group-commit  uploads of one event, 200 in flight, beside one transaction for each
   stream        time from upload to subscriber under load, and memory of idle subscribers
   start         start of the service on an existing database
+  agent         what an advertisement costs the agent, beside bleak on the same bus (by itself, or with no name given)
 
 Without a name all of them run, on every database that is there.
 ";
