@@ -125,6 +125,13 @@ impl StateDir {
         }
     }
 
+    /// Makes sure that credentials could be written now: a claim code is used up by the claim, written or not.
+    pub fn check_room(&self) -> io::Result<()> {
+        let probe = format!("{CREDENTIALS_FILE}.probe");
+        self.replace(&probe, &[b' '; 16 << 10])?;
+        std::fs::remove_file(self.path.join(probe))
+    }
+
     pub fn save_credentials(&self, credentials: &Credentials) -> io::Result<()> {
         let file = CredentialsFile {
             hub_uuid: credentials.hub_uuid,

@@ -2,6 +2,7 @@
 //! Credentials are on disk before they are used.
 
 use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
 
 use hub_protocol::claim::{HubAccess, HubClaimRequest, HubCredentials, HubRefreshRequest, OperatingSystem};
 use secrecy::{ExposeSecret, SecretString};
@@ -19,8 +20,8 @@ pub enum ClaimError {
     /// Someone has to change something in the service first.
     #[error("this hub cannot be claimed now: {0}")]
     Hub(String),
-    /// The service did not answer, or is in trouble.
-    #[error("the service cannot be asked: {0}")]
+    /// The service did not answer or is in trouble, or this machine's disk is.
+    #[error("this hub cannot be claimed yet: {0}")]
     Later(String),
 }
 
@@ -46,6 +47,9 @@ impl Service {
         };
         let later = |error: &dyn std::fmt::Display| ClaimError::Later(error.to_string());
         let body = serde_json::to_vec(&body).map_err(|error| later(&error))?;
+        self.state_dir.check_room().map_err(|error| {
+            ClaimError::Later(format!("credentials could not be kept in {}: {error}", self.state_dir.path().display()))
+        })?;
         let key = self.state_dir.claim_key().map_err(|error| later(&error))?;
         let request = Request::post_json("/v1/hubs/claim", body).header(IDEMPOTENCY_KEY, &key);
         let answer = self.send(&request, None).await.map_err(|error| later(&error))?;
@@ -112,12 +116,26 @@ impl Service {
         }
     }
 
+    /// Writes the credentials, or remembers that they have yet to be.
+    pub(super) fn save(&self, credentials: &Credentials) -> std::io::Result<()> {
+        let saved = self.state_dir.save_credentials(credentials);
+        let unsaved_before = self.unsaved.swap(saved.is_err(), Ordering::Relaxed);
+        match &saved {
+            Err(error) if !unsaved_before => {
+                tracing::error!(
+                    %error, dir = %self.state_dir.path().display(),
+                    "the hub's credentials cannot be written; until they are, a restart would lose them. Make room on the disk"
+                );
+            }
+            Ok(()) if unsaved_before => tracing::info!("the hub's credentials are written"),
+            _ => {}
+        }
+        saved
+    }
+
     /// On disk first: a token that is used and then lost in a crash would strand the hub.
     fn accept(&self, credentials: Credentials) -> std::io::Result<()> {
-        let saved = self.state_dir.save_credentials(&credentials);
-        if let Err(error) = &saved {
-            tracing::error!(%error, dir = %self.state_dir.path().display(), "the hub's credentials cannot be written");
-        }
+        let saved = self.save(&credentials);
         self.contact.lock().unwrap_or_else(PoisonError::into_inner).refusal_said = false;
         // In memory all the same: the old ones are refused from now on.
         self.access.send_replace(Access::Granted(credentials));

@@ -4,6 +4,7 @@
 mod claim;
 mod session;
 
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -69,6 +70,8 @@ pub struct Service {
     /// Held while credentials are being replaced.
     renewal: tokio::sync::Mutex<()>,
     contact: Mutex<Contact>,
+    /// The credentials in use are not on disk.
+    unsaved: AtomicBool,
     device_instance_id: String,
     hub_identifier: Option<String>,
 }
@@ -179,6 +182,7 @@ impl Service {
             access: watch::Sender::new(access),
             renewal: tokio::sync::Mutex::new(()),
             contact: Mutex::new(Contact::default()),
+            unsaved: AtomicBool::new(false),
             device_instance_id,
             hub_identifier: args.hub_identifier.clone(),
         })

@@ -1,6 +1,7 @@
 //! Keeps the hub let in for as long as the agent runs: claims when a code turns up, renews in time, waits where only a person can help.
 
 use std::path::PathBuf;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use secrecy::{ExposeSecret, SecretString};
@@ -64,6 +65,10 @@ impl Service {
                 }
                 (Access::Granted(credentials), _) => {
                     said_waiting = false;
+                    if self.unsaved.load(Ordering::Relaxed) {
+                        // Said when it failed first, and when it works again.
+                        let _ = self.save(&credentials);
+                    }
                     let left_secs = credentials.expires_at.as_secs() - self.clock.now().as_secs();
                     if left_secs > RENEW_BEFORE_SECS {
                         backoff.reset();

@@ -402,11 +402,6 @@ impl Store {
         )?)
     }
 
-    /// Writes what is there already: fails as long as nothing can be written.
-    pub fn probe(&self) -> Result<(), StoreError> {
-        Ok(self.connection.pragma_update(None, "user_version", SCHEMA_VERSION)?)
-    }
-
     /// Gives the disk its room back when nothing is left in a file that had grown.
     pub fn shrink_if_empty(&self) -> Result<(), StoreError> {
         if self.usage.iter().all(|usage| usage.segments == 0) && self.file_bytes()? > SHRINK_ABOVE_BYTES {

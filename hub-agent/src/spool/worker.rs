@@ -34,6 +34,9 @@ const MAX_REFUSED_KEPT: usize = 16;
 /// The spool may hold this much on the fullest disk: what is heard passes through it on its way to the service.
 const MIN_BYTES: u64 = 4 << 20;
 
+/// Room that SQLite's journal needs beside the file: without it nothing could even be deleted.
+const JOURNAL_BYTES: u64 = 8 << 20;
+
 const REOPEN_EVERY: Duration = Duration::from_secs(30);
 const DISK_CHECK_EVERY: Duration = Duration::from_secs(10);
 
@@ -270,7 +273,7 @@ impl Worker {
             return false;
         };
         if self.held.is_empty() && self.done.is_empty() && self.count.is_zero() {
-            return self.trouble.is_none() || self.probe();
+            return self.trouble.is_none();
         }
         let written = remember_clock(store, &self.clock, offset).and_then(|()| {
             store.apply(&Change {
@@ -297,21 +300,6 @@ impl Worker {
         }
     }
 
-    /// Whether a disk that failed can be written again, when there is nothing to write.
-    fn probe(&mut self) -> bool {
-        let Some(store) = &mut self.store else { return false };
-        match store.probe() {
-            Ok(()) => {
-                self.works();
-                true
-            }
-            Err(error) => {
-                self.fails(error);
-                false
-            }
-        }
-    }
-
     /// The configured bound, or the file's size when the disk has no room for it to grow. Dropping more would not free any.
     fn limit_bytes(&mut self) -> u64 {
         if self.limit_at.is_some_and(|at| at.elapsed() < DISK_CHECK_EVERY) {
@@ -321,7 +309,7 @@ impl Worker {
         let file_bytes = self.store.as_ref().and_then(|store| store.file_bytes().ok()).unwrap_or(0);
         let free_bytes =
             rustix::fs::statvfs(&self.config.dir).map_or(u64::MAX, |disk| disk.f_bavail.saturating_mul(disk.f_frsize));
-        let room = free_bytes.saturating_sub(self.config.disk_headroom_bytes);
+        let room = free_bytes.saturating_sub(self.config.disk_headroom_bytes.max(JOURNAL_BYTES));
         self.limit_bytes = self.config.max_bytes.min(file_bytes.saturating_add(room).max(MIN_BYTES));
         self.limit_bytes
     }
