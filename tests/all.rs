@@ -4,4 +4,5 @@ mod admin;
 mod api;
 mod contract;
 mod demo;
+mod system;
 mod tasks;

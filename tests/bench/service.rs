@@ -55,12 +55,12 @@ async fn start(dir: &tempfile::TempDir, database: Option<&Database>) -> (Process
 
 /// How long the service takes from its start to its first answer, on a database that is there already.
 pub async fn measure_start(backend: Backend) {
-    let Service { process, dir, database, .. } = Service::start(backend).await;
+    let Service { mut process, dir, database, .. } = Service::start(backend).await;
     process.kill().await;
     let mut times = Vec::new();
     for _ in 0..10 {
         let started_at = Instant::now();
-        let (process, _) = start(&dir, database.as_ref()).await;
+        let (mut process, _) = start(&dir, database.as_ref()).await;
         times.push(started_at.elapsed());
         process.kill().await;
     }

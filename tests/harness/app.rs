@@ -59,6 +59,8 @@ pub fn set_clock(time: Timestamp) -> (Clock, Arc<AtomicI64>) {
 enum Storage {
     /// The file lies in the data directory.
     Sqlite,
+    /// Whoever gave the URL sees to it.
+    Elsewhere,
     Postgres(#[expect(dead_code, reason = "held, and dropped last")] Database),
 }
 
@@ -91,6 +93,12 @@ impl TestApp {
             }
         };
         Self::start(backend, options, url, data_dir, Arc::new(storage)).await
+    }
+
+    /// On a PostgreSQL database that is the test's own.
+    pub async fn on_postgres(url: &str, options: Options) -> Self {
+        let data_dir = Arc::new(tempfile::tempdir().expect("a directory"));
+        Self::start(Backend::Postgres, options, url.to_owned(), data_dir, Arc::new(Storage::Elsewhere)).await
     }
 
     /// A second service on the same database, as if on another machine.

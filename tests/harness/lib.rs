@@ -3,15 +3,19 @@
 
 pub mod app;
 pub mod client;
+pub mod cluster;
 pub mod hub;
 pub mod people;
 pub mod postgres;
 pub mod process;
+pub mod stream;
 
 pub use app::{Backend, Options, TestApp, backends};
 pub use client::{Call, Client, Reply};
 pub use hub::SimulatedHub;
 pub use people::{Person, Tenant};
+pub use process::{Cloud, Process};
+pub use stream::Follower;
 
 /// Says on standard error, past the test runner's capture, what was left out and what it takes. Where nothing may be left out
 /// (`HUB_TESTS_REQUIRE=1`), leaving it out is the failure.

@@ -7,9 +7,13 @@ use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 use tokio::sync::watch;
+
+use crate::app::Backend;
+use crate::postgres::Database;
 
 /// A start that takes longer has failed.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
@@ -66,7 +70,7 @@ impl Process {
     }
 
     /// `SIGKILL`: no destructor runs, nothing is flushed.
-    pub async fn kill(mut self) {
+    pub async fn kill(&mut self) {
         self.child.kill().await.unwrap_or_else(|error| panic!("{} cannot be killed: {error}", self.name));
     }
 
@@ -83,5 +87,47 @@ impl Process {
     /// The last of what it wrote to standard error.
     pub fn last_lines(&self) -> String {
         self.lines.lock().expect("the lines").iter().fold(String::new(), |all, line| all + line + "\n")
+    }
+}
+
+/// The service as a process that keeps its address and its data over any number of deaths.
+pub struct Cloud {
+    process: Process,
+    pub url: String,
+    data_dir: TempDir,
+    settings: Vec<String>,
+    /// Held, and dropped after the process.
+    _database: Option<Database>,
+}
+
+impl Cloud {
+    pub async fn start(backend: Backend, settings: &[&str]) -> Self {
+        let data_dir = tempfile::tempdir().expect("a directory");
+        let mut settings: Vec<String> = settings.iter().map(|&setting| setting.to_owned()).collect();
+        let database = match backend {
+            Backend::Sqlite => None,
+            Backend::Postgres => Some(Database::create().await),
+        };
+        if let Some(database) = &database {
+            settings.extend(["--database-url".to_owned(), database.url.clone()]);
+        }
+        let mut process = Self::spawn(&data_dir, &settings, "127.0.0.1:0");
+        let url = process.url().await;
+        Self { process, url, data_dir, settings, _database: database }
+    }
+
+    fn spawn(data_dir: &TempDir, settings: &[String], listen: &str) -> Process {
+        let data_dir = data_dir.path().display().to_string();
+        let mut arguments = vec!["serve", "--listen", listen, "--data-dir", &data_dir];
+        arguments.extend(settings.iter().map(String::as_str));
+        Process::start("hub-cloud", &arguments, &[])
+    }
+
+    /// Kills it, starts it again on the same data and the same address, and waits until it answers.
+    pub async fn crash(&mut self) {
+        let listen = self.url.trim_start_matches("http://").to_owned();
+        self.process.kill().await;
+        self.process = Self::spawn(&self.data_dir, &self.settings, &listen);
+        self.process.url().await;
     }
 }

@@ -1,0 +1,163 @@
+//! Agent and service are killed again and again, at moments nobody chose, while the agent hears a thousand advertisements a second. What had reached
+//! the agent's disk is stored once, nothing is stored twice, and a reader of the live stream that loses its connection too sees all of it, in order.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use hub_tests::{Backend, Client, Cloud, Follower, Process, Tenant, backends};
+use rand::rngs::SmallRng;
+use rand::{RngExt, SeedableRng};
+use rusqlite::OpenFlags;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::{identity, stored_events};
+
+const KILLS: usize = 50;
+/// More than a life of the agent lasts.
+const TRACE_EVENTS: usize = 20_000;
+const IN_THE_END: Duration = Duration::from_secs(90);
+
+type Identity = (String, String);
+
+/// The agent as a process, and its disk.
+struct Agent {
+    process: Process,
+    dir: TempDir,
+    service_url: String,
+    claim_code: String,
+}
+
+impl Agent {
+    fn start(service_url: &str, claim_code: &str) -> Self {
+        let dir = tempfile::tempdir().expect("a directory");
+        write_trace(&dir.path().join("long.jsonl"), TRACE_EVENTS);
+        write_trace(&dir.path().join("short.jsonl"), 1);
+        std::fs::write(dir.path().join("config.toml"), "").expect("a file");
+        let process = Self::spawn(dir.path(), service_url, claim_code, "long.jsonl");
+        Self { process, dir, service_url: service_url.to_owned(), claim_code: claim_code.to_owned() }
+    }
+
+    fn spawn(dir: &Path, service_url: &str, claim_code: &str, trace: &str) -> Process {
+        let path = |name: &str| dir.join(name).display().to_string();
+        let (config, state, trace) = (path("config.toml"), path("state"), path(trace));
+        let arguments = [
+            ["run", "--config"].as_slice(),
+            &[&config, "--state-dir", &state, "--replay", &trace, "--service-url", service_url],
+            &["--dedup-window", "0s", "--spool-commit", "50ms", "--upload-interval", "20ms", "--log", "warn"],
+        ]
+        .concat();
+        let environment = [("HUB_AGENT_DEVICE_INSTANCE_ID", "crash-test-hub"), ("HUB_AGENT_CLAIM_CODE", claim_code)];
+        Process::start("hub-agent", &arguments, &environment)
+    }
+
+    /// Kills it, notes what it had on disk, and starts it again on that.
+    async fn crash(&mut self, must_arrive: &mut BTreeSet<Identity>, trace: &str) {
+        assert!(self.process.is_running(), "the agent ended by itself:\n{}", self.process.last_lines());
+        self.process.kill().await;
+        must_arrive.extend(self.spooled());
+        self.process = Self::spawn(self.dir.path(), &self.service_url, &self.claim_code, trace);
+    }
+
+    /// The events on disk that the service has not acknowledged.
+    fn spooled(&self) -> BTreeSet<Identity> {
+        let file: PathBuf = self.dir.path().join("state/spool.db");
+        let Ok(spool) = rusqlite::Connection::open_with_flags(&file, OpenFlags::SQLITE_OPEN_READ_ONLY) else {
+            return BTreeSet::new();
+        };
+        // Killed before it had made the table.
+        let Ok(mut segments) = spool.prepare("SELECT body FROM segments WHERE kind = 1") else {
+            return BTreeSet::new();
+        };
+        let bodies = segments.query_map([], |row| row.get::<_, Vec<u8>>(0)).expect("the spool's rows");
+        let mut found = BTreeSet::new();
+        for body in bodies {
+            let json = zstd::decode_all(body.expect("a body").as_slice()).expect("a body is zstd");
+            let events: Vec<Value> = serde_json::from_slice(&[b"[", json.as_slice(), b"]"].concat()).expect("events");
+            found.extend(events.iter().map(identity));
+        }
+        found
+    }
+}
+
+/// Advertisements a millisecond apart, each with a name of its own.
+fn write_trace(file: &Path, events: usize) {
+    let line = |number: usize| {
+        let line = json!({"t_ms": number, "address": "C0:00:00:00:00:01", "addressType": "random", "rssi": -60,
+            "name": format!("event {number}"), "manufacturerData": {"0499": format!("{number:08x}")}});
+        format!("{line}\n")
+    };
+    std::fs::write(file, (0..events).map(line).collect::<String>()).expect("a trace");
+}
+
+/// Repeatable with `HUB_TESTS_SEED`.
+fn seed() -> u64 {
+    let given = std::env::var("HUB_TESTS_SEED").ok().and_then(|seed| seed.parse().ok());
+    let seed = given.unwrap_or_else(rand::random);
+    println!("HUB_TESTS_SEED={seed}");
+    seed
+}
+
+async fn kills_at_any_moment(backend: Backend) {
+    println!("on {backend}");
+    let seed = seed();
+    let mut random = SmallRng::seed_from_u64(seed);
+    let mut cloud = Cloud::start(backend, &["--upload-limit-per-minute", "1000000"]).await;
+    let tenant = Tenant::create(&Client::new(&cloud.url)).await;
+    let follower = Follower::start(&tenant.client, "/tenant/stream/ble/events", 300, seed);
+    let mut agent = Agent::start(&cloud.url, &tenant.claim_code().await);
+    let mut must_arrive = BTreeSet::new();
+    for _ in 0..KILLS {
+        tokio::time::sleep(Duration::from_millis(random.random_range(20..500))).await;
+        match random.random_range(0..5) {
+            0 | 1 => agent.crash(&mut must_arrive, "long.jsonl").await,
+            2 | 3 => cloud.crash().await,
+            _ => {
+                agent.crash(&mut must_arrive, "long.jsonl").await;
+                cloud.crash().await;
+            }
+        }
+    }
+    agent.crash(&mut must_arrive, "short.jsonl").await;
+    let emptied = async {
+        while !agent.spooled().is_empty() {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    let emptied = tokio::time::timeout(IN_THE_END, emptied).await;
+    assert!(emptied.is_ok(), "the agent does not get rid of its spool:\n{}", agent.process.last_lines());
+
+    let stored = stored_events(&tenant.client).await;
+    let mut times_stored: BTreeMap<Identity, usize> = BTreeMap::new();
+    for event in &stored {
+        *times_stored.entry(identity(event)).or_default() += 1;
+    }
+    let lost: Vec<_> = must_arrive.iter().filter(|event| !times_stored.contains_key(*event)).collect();
+    assert!(lost.is_empty(), "{} of {} spooled events are lost: {:?} ...", lost.len(), must_arrive.len(), lost.first());
+    let twice: Vec<_> = times_stored.iter().filter(|(_, times)| **times > 1).collect();
+    assert!(twice.is_empty(), "{} events are stored more than once: {:?} ...", twice.len(), twice.first());
+    assert!(must_arrive.len() > 500, "the kills came too early to show anything: {} events", must_arrive.len());
+
+    let complete = tokio::time::timeout(IN_THE_END, follower.until(stored.len())).await;
+    let seen = follower.seen();
+    assert!(complete.is_ok(), "{} events are stored, the stream has shown {}", stored.len(), seen.len());
+    let ids = |events: &mut dyn Iterator<Item = &Value>| -> Vec<i64> {
+        events.map(|event| event["bleEventId"].as_i64().unwrap_or_default()).collect()
+    };
+    assert_eq!(ids(&mut seen.iter().map(|event| &event.data)), ids(&mut stored.iter()), "each once, in order");
+    assert!(seen.iter().all(|event| event.data["receivedAt"] == event.id), "an event's id is when it was received");
+    println!("{KILLS} kills: {} events stored, {} of them seen on disk by a kill", stored.len(), must_arrive.len());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_lost_or_doubled_on_sqlite() {
+    kills_at_any_moment(Backend::Sqlite).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_lost_or_doubled_on_postgres() {
+    if backends().contains(&Backend::Postgres) {
+        kills_at_any_moment(Backend::Postgres).await;
+    }
+}
