@@ -4,6 +4,7 @@
 pub mod bulk;
 pub mod dialect;
 pub mod migrate;
+mod nodelay;
 pub mod sql;
 
 use std::ops::{Deref, DerefMut};
@@ -53,6 +54,10 @@ impl Db {
             .max_connections(20)
             .acquire_timeout(ACQUIRE_TIMEOUT)
             .idle_timeout(Duration::from_secs(300))
+            .after_connect(|_, _| {
+                nodelay::set();
+                Box::pin(std::future::ready(Ok(())))
+            })
             .connect_lazy_with(options);
         Ok(Self::Postgres(pool))
     }
