@@ -18,7 +18,7 @@ const RATE_WINDOW: Duration = Duration::from_secs(10);
 /// How often the numbers are said where lines follow each other.
 const SAY_NUMBERS_EVERY: Duration = Duration::from_secs(10);
 /// Without any event for so long, the view says where to look.
-const SILENCE: Duration = Duration::from_secs(15);
+const SILENCE: Duration = Duration::from_secs(10);
 /// The service counts a list no further.
 const COUNT_LIMIT: i64 = 100_000;
 /// Rows of events that go before telling how to go on.
@@ -126,6 +126,9 @@ impl View {
             self.numbers_said_at = Some(Instant::now());
             let (hub, numbers) = (self.hub_text(), self.numbers_text());
             let _ = writeln!(self.unsaid, "-- hub {hub}; {numbers}");
+            if let Some(silence) = self.silence_text() {
+                let _ = writeln!(self.unsaid, "-- {silence}");
+            }
         }
         std::mem::take(&mut self.unsaid)
     }
@@ -138,7 +141,7 @@ impl View {
         top.extend(self.facts.lines().into_iter().map(plain));
         top.push(plain(format!("hub       {}", self.hub_text())));
         top.push(plain(format!("events    {}", self.numbers_text())));
-        let trouble = self.trouble_text().unwrap_or_default();
+        let trouble = self.trouble.clone().or_else(|| self.silence_text()).unwrap_or_default();
         top.push((Style::Bold, trouble));
         top.push((Style::Dim, EVENT_HEAD.to_owned()));
         let mut bottom: Vec<_> = self.facts.how_to_go_on().into_iter().map(plain).collect();
@@ -176,11 +179,8 @@ impl View {
         }
     }
 
-    fn trouble_text(&self) -> Option<String> {
-        if self.trouble.is_some() {
-            return self.trouble.clone();
-        }
-        let is_silent = self.arrived == 0 && self.started_at.elapsed() > SILENCE;
+    fn silence_text(&self) -> Option<String> {
+        let is_silent = self.arrived == 0 && self.started_at.elapsed() >= SILENCE;
         is_silent.then(|| format!("nothing has been heard yet; see {}/hub-agent.log", self.facts.dir))
     }
 }
