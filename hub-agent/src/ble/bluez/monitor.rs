@@ -117,7 +117,7 @@ impl Registry {
         self.0.get(root).copied().unwrap_or_default()
     }
 
-    /// Before monitors are registered: what was known of them no longer holds.
+    /// The monitors were unregistered: what was known of them no longer holds.
     pub fn forget(&mut self, root: &str) {
         self.0.remove(root);
     }

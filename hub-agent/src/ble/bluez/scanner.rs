@@ -18,7 +18,7 @@ use crate::ble::{Health, RadioConfig, ScanMode, now};
 
 /// BlueZ switches discovery off and on by itself; longer than this it is not its own doing.
 const GRACE: Duration = Duration::from_secs(2);
-const MONITOR_TIMEOUT: Duration = Duration::from_secs(3);
+const MONITOR_TIMEOUT: Duration = Duration::from_secs(8);
 const POWER_TIMEOUT: Duration = Duration::from_secs(5);
 const FIRST_RETRY: Duration = Duration::from_secs(1);
 const LAST_RETRY: Duration = Duration::from_secs(60);
@@ -188,11 +188,15 @@ impl Scanner {
     async fn begin_passive(&mut self) -> Result<(), String> {
         const HINT: &str = "bluetoothd listens passively only when started with --experimental";
         let root = monitor::root_of(&self.path);
-        self.shared.world().monitors.forget(&root);
-        self.bus
-            .call(BLUEZ, &self.path, MONITOR_MANAGER, "RegisterMonitor", "o", &[Value::Str(&root)])
-            .await
-            .map_err(|error| format!("{}; {HINT}", self.refused("advertisement monitors", &error)))?;
+        let body = [Value::Str(&root)];
+        let registered = self.bus.call(BLUEZ, &self.path, MONITOR_MANAGER, "RegisterMonitor", "o", &body).await;
+        match registered {
+            Err(error) if error.is("UnknownMethod") => return Err(format!("bluetoothd has no monitors; {HINT}")),
+            // Ours from before.
+            Err(error) if error.is("AlreadyExists") => {}
+            Err(error) => return Err(format!("{}; {HINT}", self.refused("advertisement monitors", &error))),
+            Ok(_) => {}
+        }
         let shared = self.shared.clone();
         let decided = self.changes.wait_for(|_| {
             let state = shared.world().monitors.state(&root);
@@ -214,10 +218,12 @@ impl Scanner {
     /// Lets go of whatever scanning there was. An error means that there was none.
     async fn end(&self) {
         let _ = self.adapter_call("StopDiscovery").await;
-        if self.config.mode != ScanMode::Active {
-            let root = monitor::root_of(&self.path);
+        let root = monitor::root_of(&self.path);
+        // Not while they are being taken in: bluetoothd 5.66 does not survive that.
+        if self.shared.world().monitors.state(&root).all_active() {
             let body = [Value::Str(&root)];
             let _ = self.bus.call(BLUEZ, &self.path, MONITOR_MANAGER, "UnregisterMonitor", "o", &body).await;
+            self.shared.world().monitors.forget(&root);
         }
     }
 
