@@ -248,6 +248,22 @@ def adapter_replugged(stage):
     expect(stage.show("MainPID")["MainPID"] == pid, "the agent was restarted meanwhile")
 
 
+def passive_where_bluez_can(stage):
+    """With advertisement monitors (bluetoothd --experimental) the agent only listens, without them it asks; it hears either way."""
+    stage.ready()
+    address, folder = "C0:00:00:00:14:01", "/run/systemd/system/bluetooth.service.d"
+    with Radio(stage.vm, [counting(address)]) as radio:
+        stage.heard(address)
+        expect(radio.status()["active"], "without monitors, the scan has to be an active one")
+        stage.vm.sh(f"mkdir -p {folder}; cat >{folder}/passive.conf; systemctl daemon-reload; systemctl restart bluetooth",
+                    stdin="[Service]\nExecStart=\nExecStart=/usr/libexec/bluetooth/bluetoothd --experimental\n")
+        try:
+            until("the scan to be passive", lambda: radio.status()["scanning"] and not radio.status()["active"], 60)
+            stage.heard(address, after=len(stage.cloud.events(address)) + 2)
+        finally:
+            stage.vm.sh(f"rm {folder}/passive.conf; systemctl daemon-reload; systemctl restart bluetooth")
+
+
 def scan_tells_the_truth(stage):
     """`hub-agent scan`, by hand and beside the running agent: what is on the air, and why there is nothing when there is no adapter."""
     stage.ready()
@@ -318,4 +334,4 @@ def power_cut(stage):
 
 
 SCENARIOS = [stage_is_real, service_unit_lives_as_shipped, unit_lives_as_shipped, bytes_come_back, btvirt_pair, bluetoothd_restarts, adapter_replugged,
-             scan_tells_the_truth, check_tells_the_truth, power_cut]
+             passive_where_bluez_can, scan_tells_the_truth, check_tells_the_truth, power_cut]

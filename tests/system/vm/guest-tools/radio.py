@@ -4,7 +4,7 @@
 
 ADVERTS_JSON is a list of {"address", "address_type"? (random), "rssi", "data" (hex, the whole advertising payload), "every_ms",
 "counter"?}. With "counter" the last four bytes count up, so that no two of its adverts are alike. An advert is "sent" only while
-the kernel has scanning switched on. STATUS_FILE holds {"scanning", "sent": {address: how many}}, written twice a second and at SIGTERM.
+the kernel has scanning switched on. STATUS_FILE holds {"scanning", "active" (asks for scan responses), "sent": {address: how many}}, written twice a second and at SIGTERM.
 Killing the process unplugs the controller.
 """
 
@@ -20,7 +20,7 @@ import time
 COMMAND, EVENT, VENDOR = 0x01, 0x04, 0xFF  # packet types of the HCI transport
 COMMAND_COMPLETE, LE_META = 0x0E, 0x3E
 UNKNOWN_COMMAND = b"\x01"
-LE_SET_SCAN_ENABLE = 0x200C
+LE_SET_SCAN_PARAMETERS, LE_SET_SCAN_ENABLE = 0x200B, 0x200C
 NONCONNECTABLE = 3
 ADDRESS_TYPES = {"public": 0, "random": 1}
 
@@ -39,7 +39,7 @@ def supported_commands():
 
 class Controller:
     def __init__(self, address):
-        self.scanning = False
+        self.scanning = self.active = False
         self.replies = {
             0x1001: struct.pack("<BHBHH", 9, 0, 9, 0x05F1, 0),  # version: Bluetooth 5.0, Linux Foundation
             0x1002: supported_commands(),
@@ -71,6 +71,8 @@ class Controller:
             result = b"\x00"
         else:
             result = UNKNOWN_COMMAND
+        if opcode == LE_SET_SCAN_PARAMETERS:
+            self.active = bool(parameters[0])
         if opcode == LE_SET_SCAN_ENABLE:
             self.scanning = bool(parameters[0])
         body = struct.pack("<BH", 1, opcode) + result
@@ -101,7 +103,7 @@ def main():
     def write_status():
         temporary = arguments.status_file + ".new"
         with open(temporary, "w", encoding="utf-8") as file:
-            json.dump({"scanning": controller.scanning, "sent": sent}, file)
+            json.dump({"scanning": controller.scanning, "active": controller.active, "sent": sent}, file)
         os.rename(temporary, arguments.status_file)
 
     def stop(*_):
