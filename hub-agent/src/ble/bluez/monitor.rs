@@ -17,76 +17,43 @@ const FLAGS: u8 = 0x01;
 const SERVICE_DATA_16: u8 = 0x16;
 const MANUFACTURER: u8 = 0xff;
 
-/// What to listen for, by kind of data. The kernel takes 16 patterns a monitor.
-const PATTERNS: [(&str, u8, &[&[u8]]); 3] = [
+/// What to listen for: kind of data, and how it begins. Each is a monitor of its own: bluetoothd 5.66 corrupts its memory and dies over a
+/// monitor with several patterns. The kernel takes 32 monitors an adapter.
+const PATTERNS: [(u8, &[u8]); 32] = [
     // Nearly everyone sends flags, and these are the combinations that are seen.
-    (
-        "flags",
-        FLAGS,
-        &[
-            &[0x06],
-            &[0x04],
-            &[0x02],
-            &[0x05],
-            &[0x01],
-            &[0x00],
-            &[0x1a],
-            &[0x1b],
-            &[0x18],
-            &[0x0a],
-            &[0x0e],
-            &[0x12],
-            &[0x16],
-            &[0x19],
-            &[0x1e],
-            &[0x08],
-        ],
-    ),
+    (FLAGS, &[0x06]),
+    (FLAGS, &[0x04]),
+    (FLAGS, &[0x02]),
+    (FLAGS, &[0x05]),
+    (FLAGS, &[0x01]),
+    (FLAGS, &[0x00]),
+    (FLAGS, &[0x1a]),
+    (FLAGS, &[0x1b]),
+    (FLAGS, &[0x18]),
+    (FLAGS, &[0x0a]),
+    (FLAGS, &[0x0e]),
+    (FLAGS, &[0x12]),
     // Beacons that send no flags, by the formats there are.
-    (
-        "services",
-        SERVICE_DATA_16,
-        &[
-            &[0xaa, 0xfe],
-            &[0xd2, 0xfc],
-            &[0x95, 0xfe],
-            &[0x1a, 0x18],
-            &[0x1c, 0x18],
-            &[0x1e, 0x18],
-            &[0xcd, 0xfd],
-            &[0x6f, 0xfd],
-            &[0xb2, 0xfc],
-            &[0x3d, 0xfd],
-            &[0x50, 0xfd],
-            &[0x5a, 0xfd],
-            &[0xf3, 0xfe],
-            &[0x2c, 0xfe],
-            &[0x6a, 0xfe],
-            &[0x0f, 0x18],
-        ],
-    ),
-    (
-        "makers",
-        MANUFACTURER,
-        &[
-            &[0x4c, 0x00],
-            &[0x06, 0x00],
-            &[0x99, 0x04],
-            &[0x75, 0x00],
-            &[0x59, 0x00],
-            &[0x0d, 0x00],
-            &[0xe5, 0x02],
-            &[0xa9, 0x0b],
-            &[0x69, 0x09],
-            &[0xe1, 0x02],
-            &[0x18, 0x01],
-            &[0x5d, 0x01],
-            &[0x57, 0x07],
-            &[0xd5, 0x06],
-            &[0x9c, 0x08],
-            &[0xff, 0xff],
-        ],
-    ),
+    (SERVICE_DATA_16, &[0xaa, 0xfe]),
+    (SERVICE_DATA_16, &[0xd2, 0xfc]),
+    (SERVICE_DATA_16, &[0x95, 0xfe]),
+    (SERVICE_DATA_16, &[0x1a, 0x18]),
+    (SERVICE_DATA_16, &[0x1c, 0x18]),
+    (SERVICE_DATA_16, &[0xcd, 0xfd]),
+    (SERVICE_DATA_16, &[0x6f, 0xfd]),
+    (SERVICE_DATA_16, &[0x3d, 0xfd]),
+    (SERVICE_DATA_16, &[0xf3, 0xfe]),
+    (SERVICE_DATA_16, &[0x2c, 0xfe]),
+    (MANUFACTURER, &[0x4c, 0x00]),
+    (MANUFACTURER, &[0x06, 0x00]),
+    (MANUFACTURER, &[0x99, 0x04]),
+    (MANUFACTURER, &[0x75, 0x00]),
+    (MANUFACTURER, &[0x59, 0x00]),
+    (MANUFACTURER, &[0x0d, 0x00]),
+    (MANUFACTURER, &[0xe5, 0x02]),
+    (MANUFACTURER, &[0xa9, 0x0b]),
+    (MANUFACTURER, &[0x69, 0x09]),
+    (MANUFACTURER, &[0xff, 0xff]),
 ];
 
 /// What bluetoothd made of the monitors of an adapter.
@@ -126,7 +93,7 @@ impl Registry {
     pub fn answer(&mut self, bus: &Bus, call: &Message<'_>) -> bool {
         match (call.interface, call.member) {
             (OBJECT_MANAGER, "GetManagedObjects") if call.path.starts_with(ROOT) => {
-                let paths = PATTERNS.map(|(name, ..)| format!("{}/{name}", call.path));
+                let paths = paths_below(call.path);
                 bus.reply(call, Ok(("a{oa{sa{sv}}}", &[objects(&paths)])));
                 false
             }
@@ -156,16 +123,17 @@ impl Registry {
     }
 }
 
+fn paths_below(root: &str) -> Vec<String> {
+    (0..PATTERNS.len()).map(|number| format!("{root}/{number}")).collect()
+}
+
 /// The monitors with all their properties, as an object manager lists them.
-fn objects(paths: &[String; 3]) -> Value<'_> {
-    let entries = paths.iter().zip(PATTERNS).map(|(path, (_, kind, starts))| {
-        let patterns = starts
-            .iter()
-            .map(|start| Value::Struct(vec![Value::Int(0), Value::Int(kind.into()), Value::Bytes(start)]))
-            .collect();
+fn objects(paths: &[String]) -> Value<'_> {
+    let entries = paths.iter().zip(PATTERNS).map(|(path, (kind, start))| {
+        let pattern = Value::Struct(vec![Value::Int(0), Value::Int(kind.into()), Value::Bytes(start)]);
         let properties = Value::Dict(vec![
             (Value::Str("Type"), Value::string("or_patterns")),
-            (Value::Str("Patterns"), Value::Variant("a(yyay)", Box::new(Value::Array(patterns)))),
+            (Value::Str("Patterns"), Value::Variant("a(yyay)", Box::new(Value::Array(vec![pattern])))),
         ]);
         (Value::Str(path.as_str()), Value::Dict(vec![(Value::Str(MONITOR), properties)]))
     });
@@ -178,8 +146,8 @@ mod tests {
     use crate::ble::bluez::wire::{Kind, Outgoing};
 
     #[test]
-    fn the_monitors_are_listed_with_at_most_sixteen_patterns_each() {
-        let paths = PATTERNS.map(|(name, ..)| format!("{}/{name}", root_of("/org/bluez/hci7")));
+    fn the_monitors_are_listed_with_one_pattern_each() {
+        let paths = paths_below(&root_of("/org/bluez/hci7"));
         let answer = Outgoing {
             kind: Kind::Return,
             flags: 0,
@@ -201,7 +169,7 @@ mod tests {
             let properties = interfaces.get(MONITOR).unwrap();
             assert_eq!(properties.get("Type").and_then(Value::as_str), Some("or_patterns"));
             let patterns = properties.get("Patterns").unwrap().items();
-            assert!((1..=16).contains(&patterns.len()));
+            assert_eq!(patterns.len(), 1);
             for pattern in patterns {
                 assert!(
                     matches!(pattern, Value::Struct(fields) if matches!(fields[..], [Value::Int(0), Value::Int(_), Value::Bytes(_)]))
