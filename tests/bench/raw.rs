@@ -77,6 +77,8 @@ async fn write_postgres(
     let url = &service.database.as_ref().expect("a database").url;
     let options: PgConnectOptions = url.parse().expect("a database URL");
     let mut db: PgConnection = options.connect().await.expect("a connection");
+    // The limit is to be the database's, not that of an acknowledgement delayed.
+    hub_cloud::db::nodelay::set();
     let started_at = Instant::now();
     let mut written = 0_usize;
     for transaction in rows.chunks_exact(per_transaction).cycle() {

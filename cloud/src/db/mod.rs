@@ -4,7 +4,7 @@
 pub mod bulk;
 pub mod dialect;
 pub mod migrate;
-mod nodelay;
+pub mod nodelay;
 pub mod sql;
 
 use std::ops::{Deref, DerefMut};
