@@ -49,6 +49,10 @@ pub struct Settings {
     #[arg(long, global = true, env = "HUB_CLOUD_UPLOAD_LIMIT_PER_MINUTE", value_name = "COUNT")]
     pub upload_limit_per_minute: Option<u32>,
 
+    /// Uploads that share one transaction at most; 1 gives each its own [default: 1024]
+    #[arg(long, global = true, env = "HUB_CLOUD_UPLOADS_PER_COMMIT", value_name = "COUNT")]
+    pub uploads_per_commit: Option<usize>,
+
     /// How long a hub's access token lives, such as 24h [default: 24h]
     #[arg(long, global = true, env = "HUB_CLOUD_HUB_TOKEN_LIFETIME", value_name = "DURATION")]
     pub hub_token_lifetime: Option<String>,
@@ -73,6 +77,7 @@ pub struct Config {
     pub tls: Option<TlsFiles>,
     pub master_key: Option<SecretString>,
     pub upload_limit_per_minute: i64,
+    pub uploads_per_commit: usize,
     pub hub_token_lifetime: Duration,
     pub hub_refresh_lifetime: Duration,
     pub log: String,
@@ -117,6 +122,10 @@ impl Config {
         if limit == 0 {
             return Err(ConfigError("upload-limit-per-minute must be 1 or more".into()));
         }
+        let uploads_per_commit = flags.uploads_per_commit.or(file.uploads_per_commit).unwrap_or(1024);
+        if !(1..=4096).contains(&uploads_per_commit) {
+            return Err(ConfigError("uploads-per-commit must be 1 to 4096".into()));
+        }
         let public_url = flags.public_url.or(file.public_url);
         if public_url.as_ref().is_some_and(|url| !url.starts_with("http://") && !url.starts_with("https://")) {
             return Err(ConfigError("public-url must begin with `http://` or `https://`".into()));
@@ -130,6 +139,7 @@ impl Config {
             tls,
             master_key: flags.master_key.or(file.master_key).map(SecretString::from),
             upload_limit_per_minute: i64::from(limit),
+            uploads_per_commit,
             hub_token_lifetime: lifetime(
                 "hub-token-lifetime",
                 flags.hub_token_lifetime.or(file.hub_token_lifetime).as_deref().unwrap_or("24h"),
@@ -216,6 +226,7 @@ mod tests {
         for (text, key) in [
             ("hub-token-lifetime = 'soon'", "hub-token-lifetime"),
             ("upload-limit-per-minute = 0", "upload-limit-per-minute"),
+            ("uploads-per-commit = 0", "uploads-per-commit"),
             ("database-url = 'mysql://x'", "database-url"),
             ("listen = 'here'", "listen"),
             ("tls-cert = 'a.pem'", "tls-cert"),

@@ -2,6 +2,7 @@
 
 mod auth;
 mod bad_input;
+mod bad_requests;
 mod claims;
 mod desired_state;
 mod hubs;

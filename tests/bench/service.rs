@@ -16,12 +16,16 @@ pub struct Service {
 
 impl Service {
     pub async fn start(backend: Backend) -> Self {
+        Self::start_with(backend, &[]).await
+    }
+
+    pub async fn start_with(backend: Backend, flags: &[&str]) -> Self {
         let dir = tempfile::tempdir().expect("a directory");
         let database = match backend {
             Backend::Sqlite => None,
             Backend::Postgres => Some(Database::create().await),
         };
-        let (process, url) = start(&dir, database.as_ref()).await;
+        let (process, url) = start(&dir, database.as_ref(), flags).await;
         Self { process, url, backend, dir, database }
     }
 
@@ -41,13 +45,14 @@ impl Service {
     }
 }
 
-async fn start(dir: &tempfile::TempDir, database: Option<&Database>) -> (Process, String) {
+async fn start(dir: &tempfile::TempDir, database: Option<&Database>, flags: &[&str]) -> (Process, String) {
     let mut arguments = vec!["serve", "--listen", "127.0.0.1:0", "--upload-limit-per-minute", "4000000000"];
     let path = dir.path().to_str().expect("a path in UTF-8");
     arguments.extend(["--data-dir", path]);
     if let Some(database) = database {
         arguments.extend(["--database-url", &database.url]);
     }
+    arguments.extend(flags);
     let mut process = Process::start("hub-cloud", &arguments, &[]);
     let url = process.url().await;
     (process, url)
@@ -60,7 +65,7 @@ pub async fn measure_start(backend: Backend) {
     let mut times = Vec::new();
     for _ in 0..10 {
         let started_at = Instant::now();
-        let (mut process, _) = start(&dir, database.as_ref()).await;
+        let (mut process, _) = start(&dir, database.as_ref(), &[]).await;
         times.push(started_at.elapsed());
         process.kill().await;
     }

@@ -59,6 +59,17 @@ pub struct Record {
     pub window: Option<(Timestamp, Timestamp)>,
 }
 
+impl Record {
+    /// Line breaks may stand between the tokens of JSON but in none of them; a stream sends a record as one line.
+    pub fn new(json: &str) -> Self {
+        let text = match json.bytes().any(|byte| matches!(byte, b'\n' | b'\r')) {
+            true => json.replace(['\n', '\r'], " ").into(),
+            false => json.into(),
+        };
+        Self { text, device_instance_id: None, window: None }
+    }
+}
+
 /// An upload that was checked and is ready to be stored.
 #[derive(Debug)]
 pub struct Upload {

@@ -13,8 +13,7 @@ use super::{Kind, Pending, Refusal, State};
 use crate::app::App;
 use crate::error::Error;
 
-/// Most of what one transaction takes: enough to spread its cost thin, little enough that nobody waits long.
-const GROUP_UPLOADS: usize = 1024;
+/// Records beyond which a transaction takes no further upload: enough to spread its cost thin, little enough that nobody waits long.
 const GROUP_RECORDS: usize = 8192;
 /// Tries of a transaction that gave way to another replica's.
 const ATTEMPTS: u32 = 4;
@@ -63,7 +62,7 @@ impl Writer {
             let Some(first) = first else { break };
             let mut records = first.upload.records.len();
             let mut group = vec![first];
-            while group.len() < GROUP_UPLOADS && records < GROUP_RECORDS {
+            while group.len() < app.config.uploads_per_commit && records < GROUP_RECORDS {
                 let Ok(next) = self.queue.try_recv() else { break };
                 records += next.upload.records.len();
                 group.push(next);

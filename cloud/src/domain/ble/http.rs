@@ -89,20 +89,12 @@ fn check_all(
     for (index, item) in (0..).zip(items) {
         match check(item.get()) {
             Ok(Checked { device_instance_id }) => {
-                records.push(Record { text: on_one_line(item.get()), device_instance_id, window });
+                records.push(Record { device_instance_id, window, ..Record::new(item.get()) });
             }
             Err(message) => rejected.push(RejectedEvent { index, message }),
         }
     }
     Ok((records, rejected))
-}
-
-/// JSON without line breaks, which may stand between its tokens but in none of them: a stream sends a record as one line.
-pub fn on_one_line(json: &str) -> std::sync::Arc<str> {
-    if json.bytes().any(|byte| matches!(byte, b'\n' | b'\r')) {
-        return json.replace(['\n', '\r'], " ").into();
-    }
-    json.into()
 }
 
 async fn submit(

@@ -139,7 +139,7 @@ async fn read(
             events.into_iter().map(ble_frame).collect()
         }
         Kind::Logs | Kind::Telemetry => {
-            let records = telemetry::logs_of_tenant_after(&mut conn, tenant_uuid, after, last_id, limit).await?;
+            let records = telemetry::logs_after(&mut conn, tenant_uuid, None, after, last_id, limit).await?;
             records.into_iter().map(log_frame).collect()
         }
     }

@@ -140,16 +140,17 @@ impl Subscription {
 
     async fn read_stored(&mut self) -> Result<Option<Bytes>> {
         let mut conn = self.app.db.read().await?;
+        let tenant_uuid = self.scope.tenant_uuid();
+        let (after, last) = (self.cursor, self.stored_to);
         let frames: Vec<(i64, HubUuid, String)> = match &self.subject {
             Subject::BleEvents => {
-                let tenant_uuid = self.scope.tenant_uuid();
-                let events = ble::after(&mut conn, tenant_uuid, self.cursor, self.stored_to, READ_RECORDS).await?;
+                let events = ble::after(&mut conn, tenant_uuid, after, last, READ_RECORDS).await?;
                 events.into_iter().map(ble_frame).collect::<Result<_>>()?
             }
             Subject::LogsOf(hub_uuid) => {
+                let hub_uuid = Some(*hub_uuid);
                 let records =
-                    telemetry::logs_after(&mut conn, &self.scope, *hub_uuid, self.cursor, self.stored_to, READ_RECORDS)
-                        .await?;
+                    telemetry::logs_after(&mut conn, tenant_uuid, hub_uuid, after, last, READ_RECORDS).await?;
                 records.into_iter().map(log_frame).collect::<Result<_>>()?
             }
         };

@@ -13,7 +13,6 @@ use super::{HubLogResponse, HubTelemetryResponse, MAX_DEPTH, MAX_RECORDS, depth}
 use crate::app::App;
 use crate::authn::hub::{Hub, UploadingHub};
 use crate::authz::{Authorized, Scope, permission as perm};
-use crate::domain::ble::http::on_one_line;
 use crate::domain::hubs;
 use crate::error::{Error, Result};
 use crate::http::answer::{Answer, NoContent};
@@ -61,8 +60,7 @@ fn records(body: &[u8]) -> Result<Vec<Record>> {
     if items.len() > MAX_RECORDS {
         return Err(Error::field("body", format!("must have at most {MAX_RECORDS} elements; send them in parts")));
     }
-    let record = |item: &RawValue| Record { text: on_one_line(item.get()), device_instance_id: None, window: None };
-    Ok(items.into_iter().map(record).collect())
+    Ok(items.into_iter().map(|item| Record::new(item.get())).collect())
 }
 
 #[derive(Deserialize, JsonSchema)]

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-pub use store::{StoredRecord, logs_after, logs_of_tenant_after};
+pub use store::{StoredRecord, logs_after};
 
 /// Most records one upload may carry.
 const MAX_RECORDS: usize = 1000;

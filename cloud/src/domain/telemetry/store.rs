@@ -90,41 +90,20 @@ pub async fn count(conn: &mut Conn, table: Table, scope: &Scope, hub_uuid: HubUu
     Ok(count)
 }
 
-/// The log entries of one hub with ids above `after`, up to `last`, oldest first.
+/// The log entries of one of the tenant's hubs, or of all, with ids above `after`, up to `last`, oldest first.
 pub async fn logs_after(
     conn: &mut Conn,
-    scope: &Scope,
-    hub_uuid: HubUuid,
-    after: i64,
-    last: i64,
-    limit: i64,
-) -> Result<Vec<StoredRecord>> {
-    columns(Table::Logs)
-        .push(" WHERE tenant_uuid = ")
-        .push_bind(scope.tenant_uuid())
-        .push(" AND hub_uuid = ")
-        .push_bind(hub_uuid)
-        .push(" AND hub_log_id > ")
-        .push_bind(after)
-        .push(" AND hub_log_id <= ")
-        .push_bind(last)
-        .push(" ORDER BY hub_log_id LIMIT ")
-        .push_bind(limit)
-        .all(conn)
-        .await
-}
-
-/// The log entries of all the tenant's hubs with ids above `after`, up to `last`, oldest first.
-pub async fn logs_of_tenant_after(
-    conn: &mut Conn,
     tenant_uuid: TenantUuid,
+    hub_uuid: Option<HubUuid>,
     after: i64,
     last: i64,
     limit: i64,
 ) -> Result<Vec<StoredRecord>> {
-    columns(Table::Logs)
-        .push(" WHERE tenant_uuid = ")
-        .push_bind(tenant_uuid)
+    let mut query = columns(Table::Logs).push(" WHERE tenant_uuid = ").push_bind(tenant_uuid);
+    if let Some(hub_uuid) = hub_uuid {
+        query = query.push(" AND hub_uuid = ").push_bind(hub_uuid);
+    }
+    query
         .push(" AND hub_log_id > ")
         .push_bind(after)
         .push(" AND hub_log_id <= ")
