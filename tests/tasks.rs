@@ -299,10 +299,10 @@ async fn upkeep_forgets_what_is_over_and_nothing_else() {
         let mut tx = app.app.db.begin().await.expect("a transaction");
         for number in 0..1500 {
             let age_secs = if number < 1400 { 7 * 86_400 + 1 } else { 7 * 86_400 };
-            sql("INSERT INTO upload_keys (hub_uuid, kind, idempotency_key, answer, created_at) VALUES ($1, 'LOGS', $2, '{}', $3)")
+            sql("INSERT INTO upload_keys (hub_uuid, kind, idempotency_key, answer, first_id) VALUES ($1, 'LOGS', $2, '{}', $3)")
                 .bind(hub_uuid)
                 .bind(number.to_string())
-                .bind(now.plus_secs(-age_secs))
+                .bind(now.plus_secs(-age_secs).as_micros())
                 .execute(&mut tx)
                 .await
                 .expect("a row");

@@ -67,6 +67,8 @@ pub enum StartError {
     Keys(crate::error::Error),
     #[error("the bus cannot be used: {0}")]
     Bus(#[from] async_nats::ConnectError),
+    #[error("no thread can be started: {0}")]
+    Thread(std::io::Error),
     #[error("{0}")]
     Listen(String),
     #[error("TLS cannot be set up: {0}")]
@@ -106,7 +108,7 @@ impl App {
         };
         let app = Self(Arc::new(inner));
         let publisher = Publisher { streams: app.streams.clone(), commits, bus };
-        app.workers.spawn(writer.run(app.clone()));
+        writer.start(app.clone()).map_err(StartError::Thread)?;
         app.workers.spawn(publisher.run(app.clone()));
         Ok(app)
     }

@@ -142,16 +142,17 @@ CREATE TABLE upload_clocks (
     PRIMARY KEY (tenant_uuid, kind)
 );
 
--- What an upload was answered, for a retry of it.
+-- What an upload was answered, for a retry of it. first_id is the id of its first record, and tells its age. Keys that grow with time, as the
+-- agent's do, stand side by side: new ones touch few pages.
 CREATE TABLE upload_keys (
     hub_uuid UUID NOT NULL,
     kind TEXT NOT NULL,
     idempotency_key TEXT NOT NULL,
     answer TEXT NOT NULL,
-    created_at TIMESTAMPTZ NOT NULL,
-    PRIMARY KEY (hub_uuid, kind, idempotency_key)
+    first_id BIGINT NOT NULL,
+    PRIMARY KEY (idempotency_key, hub_uuid, kind)
 );
-CREATE INDEX upload_keys_created ON upload_keys (created_at);
+CREATE INDEX upload_keys_age ON upload_keys (first_id);
 
 -- ble_event_id is receivedAt in microseconds since 1970: it is the key, the order, the time and the stream's cursor in one.
 -- event is the JSON object as the hub sent it.

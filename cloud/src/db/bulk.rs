@@ -76,8 +76,9 @@ impl Column {
     }
 }
 
-/// Rows a SQLite statement carries, most first. Few sizes, so that every statement is prepared once.
-const SQLITE_CHUNKS: &[usize] = &[1024, 128, 16, 1];
+/// Most rows a SQLite statement carries. The sizes are powers of two: few enough that every statement is prepared once, and few statements for
+/// any number of rows; each is a way to the connection's thread and back.
+const SQLITE_MAX_ROWS: usize = 1024;
 
 /// A statement over many rows. `head` ends where the rows are to come, `tail` follows them, as in
 /// `INSERT INTO t (a, b)` rows `ON CONFLICT DO NOTHING`.
@@ -176,12 +177,11 @@ impl Bulk {
     }
 }
 
-/// Splits `rows` into runs of the known sizes: (start, size).
+/// Splits `rows` into runs: (start, size).
 fn chunks(rows: usize) -> impl Iterator<Item = (usize, usize)> {
     let mut start = 0;
     std::iter::from_fn(move || {
-        let left = rows - start;
-        let size = *SQLITE_CHUNKS.iter().find(|size| **size <= left)?;
+        let size = 1 << (rows - start).min(SQLITE_MAX_ROWS).checked_ilog2()?;
         let run = (start, size);
         start += size;
         Some(run)
@@ -196,6 +196,7 @@ mod tests {
             let mut next = 0;
             for (start, size) in super::chunks(rows) {
                 assert_eq!(start, next);
+                assert!(size.is_power_of_two() && size <= super::SQLITE_MAX_ROWS);
                 next += size;
             }
             assert_eq!(next, rows);

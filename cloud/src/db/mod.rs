@@ -71,6 +71,8 @@ impl Db {
             .synchronous(SqliteSynchronous::Full)
             .foreign_keys(true)
             .busy_timeout(Duration::from_secs(5))
+            // Eleven sizes of every bulk statement, and what else there is.
+            .statement_cache_capacity(256)
             .pragma("cache_size", "-32768")
             // Pages: 32 MiB of log before it is folded into the file, which costs as much for many changes as for few.
             .pragma("wal_autocheckpoint", "8192")

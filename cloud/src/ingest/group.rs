@@ -36,27 +36,34 @@ pub(super) struct Exhausted {
 
 /// Where an upload stands while its group is decided.
 enum Verdict {
-    Store(RateLimit),
+    Store(Place),
     /// Known from an earlier request, or from an earlier upload of this group.
     Duplicate(RateLimit, String),
     Refuse(Refusal),
 }
 
+/// What an upload that may be stored was given.
+#[derive(Clone, Copy)]
+struct Place {
+    rate_limit: RateLimit,
+    /// Of its first record. Every upload has an id of its own, also one that is left without records.
+    first_id: i64,
+}
+
+/// How many ids an upload is given.
+fn ids_of(pending: &Pending) -> i64 {
+    i64::try_from(pending.upload.records.len()).unwrap_or(i64::MAX).max(1)
+}
+
 pub(super) async fn commit(app: &App, group: &[Pending], touches: &Touches) -> Result<Outcome> {
     let mut tx = app.db.begin().await?;
     let now = app.clock.now();
-    let hubs = hubs(&mut tx, group).await?;
-    let limits: Vec<Option<i64>> = group
-        .iter()
-        .map(|pending| {
-            let hub = hubs.get(&pending.upload.hub.hub_uuid)?;
-            let in_force = hub.access_token_id == Some(pending.upload.hub.token_id);
-            in_force.then(|| hub.upload_limit.unwrap_or(app.config.upload_limit_per_minute))
-        })
-        .collect();
-    let ranges = advance_clocks(&mut tx, group, &limits, now).await?;
-    let (mut verdicts, exhausted) = admit(group, &limits, &ranges, now);
-    remember_keys(&mut tx, group, &mut verdicts, now).await?;
+    let refused = tokens_not_in_force(&mut tx, group).await?;
+    let in_force: Vec<bool> = group.iter().map(|pending| !refused.contains(&token_of(pending))).collect();
+    let ranges = advance_clocks(&mut tx, group, &in_force, now).await?;
+    let default_limit = app.config.upload_limit_per_minute;
+    let (mut verdicts, exhausted) = admit(group, &in_force, &ranges, default_limit, now);
+    remember_keys(&mut tx, group, &mut verdicts).await?;
     let (published, records) = store_records(&mut tx, group, &verdicts, &ranges).await?;
     let touched = touch_hubs(&mut tx, group, &verdicts, touches, now).await?;
     tx.commit_unaudited("what hubs upload is data, not a change someone made").await?;
@@ -67,7 +74,7 @@ pub(super) async fn commit(app: &App, group: &[Pending], touches: &Touches) -> R
 
 fn receipt(pending: &Pending, verdict: Verdict) -> std::result::Result<Receipt, Refusal> {
     match verdict {
-        Verdict::Store(rate_limit) => {
+        Verdict::Store(Place { rate_limit, .. }) => {
             Ok(Receipt { answer: pending.upload.answer.clone(), duplicate: false, rate_limit })
         }
         Verdict::Duplicate(rate_limit, answer) => Ok(Receipt { answer, duplicate: true, rate_limit }),
@@ -75,25 +82,26 @@ fn receipt(pending: &Pending, verdict: Verdict) -> std::result::Result<Receipt, 
     }
 }
 
-#[derive(sqlx::FromRow)]
-struct HubRow {
-    hub_uuid: HubUuid,
-    access_token_id: Option<Uuid>,
-    upload_limit: Option<i64>,
+/// A hub and the token it came with.
+type Token = (HubUuid, Uuid);
+
+fn token_of(pending: &Pending) -> Token {
+    (pending.upload.hub.hub_uuid, pending.upload.hub.token_id)
 }
 
-/// What has to be known of the group's hubs.
-async fn hubs(tx: &mut Tx, group: &[Pending]) -> Result<HashMap<HubUuid, HubRow>> {
-    let uuids: HashSet<Uuid> = group.iter().map(|pending| pending.upload.hub.hub_uuid.0).collect();
-    let rows: Vec<HubRow> = Bulk {
-        head: "SELECT h.hub_uuid, h.access_token_id, t.upload_limit_per_minute AS upload_limit \
-               FROM hubs h JOIN tenants t ON t.tenant_uuid = h.tenant_uuid WHERE h.hub_uuid IN (",
-        columns: vec![Column::Uuid(uuids.into_iter().collect())],
-        tail: ")",
+/// Those of the group's tokens that are not in force, or not any more. Nearly always there are none.
+async fn tokens_not_in_force(tx: &mut Tx, group: &[Pending]) -> Result<HashSet<Token>> {
+    let (hubs, tokens) =
+        group.iter().map(token_of).collect::<HashSet<_>>().into_iter().map(|(hub, id)| (hub.0, id)).unzip();
+    let rows: Vec<Token> = Bulk {
+        head: "WITH given (hub_uuid, token_id) AS (",
+        columns: vec![Column::Uuid(hubs), Column::Uuid(tokens)],
+        tail: ") SELECT given.hub_uuid, given.token_id FROM given LEFT JOIN hubs ON hubs.hub_uuid = given.hub_uuid \
+               WHERE hubs.access_token_id IS DISTINCT FROM given.token_id",
     }
     .returning(tx)
     .await?;
-    Ok(rows.into_iter().map(|row| (row.hub_uuid, row)).collect())
+    Ok(rows.into_iter().collect())
 }
 
 type ClockKey = (TenantUuid, Kind);
@@ -107,6 +115,8 @@ struct Range {
     last_id: i64,
     /// Requests of the minute before this group's.
     requests_before: i64,
+    /// The tenant's own limit, where it has one.
+    upload_limit: Option<i64>,
 }
 
 #[derive(sqlx::FromRow)]
@@ -116,21 +126,23 @@ struct ClockRow {
     requests: i64,
     last_id: i64,
     previous_id: i64,
+    upload_limit: Option<i64>,
 }
 
 /// Counts the requests, and takes ids for all records that may be stored. An id that is then not used leaves a gap, which nobody minds.
+/// Tells the tenants' limits too, which saves asking for them.
 async fn advance_clocks(
     tx: &mut Tx,
     group: &[Pending],
-    limits: &[Option<i64>],
+    in_force: &[bool],
     now: Timestamp,
 ) -> Result<HashMap<ClockKey, Range>> {
     // In key order, which is the order in which the rows get locked.
     let mut wanted: BTreeMap<ClockKey, (i64, i64)> = BTreeMap::new();
-    for (pending, _) in group.iter().zip(limits).filter(|(_, limit)| limit.is_some()) {
-        let (requests, records) = wanted.entry((pending.upload.hub.tenant_uuid, pending.upload.kind)).or_default();
+    for (pending, _) in group.iter().zip(in_force).filter(|(_, in_force)| **in_force) {
+        let (requests, ids) = wanted.entry((pending.upload.hub.tenant_uuid, pending.upload.kind)).or_default();
         *requests += 1;
-        *records += i64::try_from(pending.upload.records.len()).unwrap_or(i64::MAX);
+        *ids += ids_of(pending);
     }
     let now_micros = now.as_micros();
     let columns = vec![
@@ -139,7 +151,7 @@ async fn advance_clocks(
         Column::Int(vec![minute_of(now); wanted.len()]),
         Column::Int(wanted.values().map(|(requests, _)| *requests).collect()),
         Column::Int(vec![now_micros; wanted.len()]),
-        Column::Int(wanted.values().map(|(_, records)| now_micros - records).collect()),
+        Column::Int(wanted.values().map(|(_, ids)| now_micros - ids).collect()),
     ];
     // A group's ids end at the present time, unless the last ones handed out reach further already.
     let rows: Vec<ClockRow> = Bulk {
@@ -154,7 +166,9 @@ async fn advance_clocks(
                last_id = CASE WHEN upload_clocks.last_id > excluded.previous_id \
                               THEN upload_clocks.last_id + excluded.last_id - excluded.previous_id \
                               ELSE excluded.last_id END \
-               RETURNING tenant_uuid, kind, requests, last_id, previous_id",
+               RETURNING tenant_uuid, kind, requests, last_id, previous_id, \
+               (SELECT tenants.upload_limit_per_minute FROM tenants \
+                WHERE tenants.tenant_uuid = upload_clocks.tenant_uuid) AS upload_limit",
     }
     .returning(tx)
     .await?;
@@ -162,12 +176,13 @@ async fn advance_clocks(
     for row in rows {
         let Some(kind) = Kind::from_name(&row.kind) else { continue };
         let key = (row.tenant_uuid, kind);
-        let Some((requests, records)) = wanted.get(&key) else { continue };
+        let Some((requests, ids)) = wanted.get(&key) else { continue };
         let range = Range {
             previous_id: row.previous_id,
-            first_id: row.last_id - records + 1,
+            first_id: row.last_id - ids + 1,
             last_id: row.last_id,
             requests_before: row.requests - requests,
+            upload_limit: row.upload_limit,
         };
         ranges.insert(key, range);
     }
@@ -177,27 +192,32 @@ async fn advance_clocks(
 /// Who is let in: a hub whose token is in force, as long as its tenant's minute lasts.
 fn admit(
     group: &[Pending],
-    limits: &[Option<i64>],
+    in_force: &[bool],
     ranges: &HashMap<ClockKey, Range>,
+    default_limit: i64,
     now: Timestamp,
 ) -> (Vec<Verdict>, Vec<Exhausted>) {
-    let mut counted: HashMap<ClockKey, i64> = HashMap::new();
+    // Requests of the minute, and the next id.
+    let mut counted: HashMap<ClockKey, (i64, i64)> = HashMap::new();
     let mut exhausted = HashMap::new();
     let mut verdicts = Vec::with_capacity(group.len());
-    for (pending, limit) in group.iter().zip(limits) {
+    for (pending, in_force) in group.iter().zip(in_force) {
         let key = (pending.upload.hub.tenant_uuid, pending.upload.kind);
-        let (Some(limit), Some(range)) = (*limit, ranges.get(&key)) else {
+        let Some(range) = ranges.get(&key).filter(|_| *in_force) else {
             verdicts.push(Verdict::Refuse(Refusal::TokenNotInForce));
             continue;
         };
-        let count = counted.entry(key).or_insert(range.requests_before);
+        let (count, next_id) = counted.entry(key).or_insert((range.requests_before, range.first_id));
+        let first_id = *next_id;
         *count += 1;
+        *next_id += ids_of(pending);
+        let limit = range.upload_limit.unwrap_or(default_limit);
         let rate_limit = RateLimit { limit, remaining: (limit - *count).max(0), reset_secs: secs_left(now) };
         if *count >= limit {
             exhausted.insert(key, limit);
         }
         verdicts.push(match *count <= limit {
-            true => Verdict::Store(rate_limit),
+            true => Verdict::Store(Place { rate_limit, first_id }),
             false => Verdict::Refuse(Refusal::RateLimited(rate_limit)),
         });
     }
@@ -212,71 +232,63 @@ fn admit(
 type UploadKey<'a> = (HubUuid, Kind, &'a str);
 
 #[derive(sqlx::FromRow)]
-struct InsertedKey {
-    hub_uuid: HubUuid,
-    kind: String,
-    idempotency_key: String,
-}
-
-#[derive(sqlx::FromRow)]
 struct KnownKey {
     hub_uuid: HubUuid,
     kind: String,
     idempotency_key: String,
     answer: String,
+    first_id: i64,
 }
 
 /// Tells new uploads from repeated ones, and remembers the new.
-async fn remember_keys(tx: &mut Tx, group: &[Pending], verdicts: &mut [Verdict], now: Timestamp) -> Result<()> {
-    let mut firsts: HashMap<UploadKey<'_>, &Pending> = HashMap::new();
+async fn remember_keys(tx: &mut Tx, group: &[Pending], verdicts: &mut [Verdict]) -> Result<()> {
+    let mut firsts: HashMap<UploadKey<'_>, (&Pending, i64)> = HashMap::new();
     for (pending, verdict) in group.iter().zip(verdicts.iter_mut()) {
-        let (Verdict::Store(rate_limit), Some(key)) = (&*verdict, upload_key(pending)) else { continue };
+        let (Verdict::Store(place), Some(key)) = (&*verdict, upload_key(pending)) else { continue };
         match firsts.get(&key) {
-            Some(first) => *verdict = Verdict::Duplicate(*rate_limit, first.upload.answer.clone()),
+            Some((first, _)) => *verdict = Verdict::Duplicate(place.rate_limit, first.upload.answer.clone()),
             None => {
-                firsts.insert(key, pending);
+                firsts.insert(key, (pending, place.first_id));
             }
         }
     }
-    if firsts.is_empty() {
-        return Ok(());
-    }
     let keys: Vec<UploadKey<'_>> = firsts.keys().copied().collect();
     let mut columns = key_columns(&keys);
-    let answers = keys.iter().filter_map(|key| Some(Arc::from(firsts.get(key)?.upload.answer.as_str())));
-    columns.push(Column::Text(answers.collect()));
-    columns.push(Column::Time(vec![now; keys.len()]));
-    let inserted: Vec<InsertedKey> = Bulk {
-        head: "INSERT INTO upload_keys (hub_uuid, kind, idempotency_key, answer, created_at)",
+    columns.push(Column::Text(firsts.values().map(|(first, _)| Arc::from(first.upload.answer.as_str())).collect()));
+    columns.push(Column::Int(firsts.values().map(|(_, first_id)| *first_id).collect()));
+    let inserted = Bulk {
+        head: "INSERT INTO upload_keys (idempotency_key, hub_uuid, kind, answer, first_id)",
         columns,
-        tail: "ON CONFLICT DO NOTHING RETURNING hub_uuid, kind, idempotency_key",
+        tail: "ON CONFLICT DO NOTHING",
     }
-    .returning(tx)
+    .execute(tx)
     .await?;
-    if inserted.len() == keys.len() {
+    if inserted == keys.len() as u64 {
         return Ok(());
     }
-    let is_new: HashSet<(HubUuid, &str, &str)> =
-        inserted.iter().map(|row| (row.hub_uuid, row.kind.as_str(), row.idempotency_key.as_str())).collect();
-    let repeated: Vec<UploadKey<'_>> =
-        keys.into_iter().filter(|(hub, kind, key)| !is_new.contains(&(*hub, kind.name(), *key))).collect();
-    let known: Vec<KnownKey> = Bulk {
-        head: "SELECT hub_uuid, kind, idempotency_key, answer FROM upload_keys \
-               WHERE (hub_uuid, kind, idempotency_key) IN (",
-        columns: key_columns(&repeated),
+    let rows: Vec<KnownKey> = Bulk {
+        head: "SELECT hub_uuid, kind, idempotency_key, answer, first_id FROM upload_keys \
+               WHERE (idempotency_key, hub_uuid, kind) IN (",
+        columns: key_columns(&keys),
         tail: ")",
     }
     .returning(tx)
     .await?;
-    let known: HashMap<(HubUuid, &str, &str), &str> = known
+    // Under another upload's id, a key was there before.
+    let known: HashMap<(HubUuid, &str, &str), (&str, i64)> = rows
         .iter()
-        .map(|row| ((row.hub_uuid, row.kind.as_str(), row.idempotency_key.as_str()), row.answer.as_str()))
+        .map(|row| {
+            ((row.hub_uuid, row.kind.as_str(), row.idempotency_key.as_str()), (row.answer.as_str(), row.first_id))
+        })
         .collect();
-    // All uploads of the group under a known key are repeats, the first one included.
     for (pending, verdict) in group.iter().zip(verdicts) {
-        let Some((hub, kind, key)) = upload_key(pending) else { continue };
-        let Some(answer) = known.get(&(hub, kind.name(), key)) else { continue };
-        if let Verdict::Store(rate_limit) | Verdict::Duplicate(rate_limit, _) = verdict {
+        let Some(key @ (hub, kind, text)) = upload_key(pending) else { continue };
+        let Some((answer, first_id)) = known.get(&(hub, kind.name(), text)) else { continue };
+        if firsts.get(&key).is_some_and(|(_, ours)| ours == first_id) {
+            continue;
+        }
+        // All uploads of the group under a known key are repeats, the first one included.
+        if let Verdict::Store(Place { rate_limit, .. }) | Verdict::Duplicate(rate_limit, _) = verdict {
             *verdict = Verdict::Duplicate(*rate_limit, (*answer).to_owned());
         }
     }
@@ -289,9 +301,9 @@ fn upload_key(pending: &Pending) -> Option<UploadKey<'_>> {
 
 fn key_columns(keys: &[UploadKey<'_>]) -> Vec<Column> {
     vec![
+        Column::Text(keys.iter().map(|(_, _, key)| Arc::from(*key)).collect()),
         Column::Uuid(keys.iter().map(|(hub, _, _)| hub.0).collect()),
         Column::Word(keys.iter().map(|(_, kind, _)| kind.name()).collect()),
-        Column::Text(keys.iter().map(|(_, _, key)| Arc::from(*key)).collect()),
     ]
 }
 
@@ -353,24 +365,22 @@ async fn store_records(
 ) -> Result<(Vec<Published>, u64)> {
     let mut rows: BTreeMap<Kind, Rows> = BTreeMap::new();
     let mut published: BTreeMap<ClockKey, Published> = BTreeMap::new();
-    let stored = group.iter().zip(verdicts).filter(|(_, verdict)| matches!(verdict, Verdict::Store(_)));
-    for (pending, _) in stored {
-        let kind = pending.upload.kind;
-        let key = (pending.upload.hub.tenant_uuid, kind);
+    for (pending, verdict) in group.iter().zip(verdicts) {
+        let Verdict::Store(place) = verdict else { continue };
+        let hub = &pending.upload.hub;
+        let key = (hub.tenant_uuid, pending.upload.kind);
         let Some(range) = ranges.get(&key) else { continue };
-        let rows = rows.entry(kind).or_default();
+        let rows = rows.entry(key.1).or_default();
         let published = published.entry(key).or_insert_with(|| Published {
             tenant_uuid: key.0,
-            kind,
+            kind: key.1,
             previous_id: range.previous_id,
             last_id: range.last_id,
             records: Vec::new(),
         });
-        for record in &pending.upload.records {
-            let id = published.records.last().map_or(range.first_id, |last| last.id + 1);
+        for (id, record) in (place.first_id..).zip(&pending.upload.records) {
             rows.push(pending, id, record);
-            let hub_uuid = pending.upload.hub.hub_uuid;
-            published.records.push(PublishedRecord { id, hub_uuid, record: record.clone() });
+            published.records.push(PublishedRecord { id, hub_uuid: hub.hub_uuid, record: record.clone() });
         }
     }
     let mut count = 0;

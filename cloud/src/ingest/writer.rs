@@ -1,4 +1,4 @@
-//! The one task that writes uploads: takes what has gathered, commits it, answers, publishes, and begins again.
+//! The one thread that writes uploads: takes what has gathered, commits it, answers, publishes, and begins again.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use hub_protocol::HubUuid;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 use super::group::{self, Outcome};
 use super::{Kind, Pending, Refusal, State};
@@ -50,8 +50,26 @@ impl Writer {
         Self { queue, state, touches: Touches::default() }
     }
 
+    /// Starts writing, on a thread of its own: among the runtime's tasks every answer of the database would wait behind the requests that are
+    /// being parsed, and everyone waits for the writer. Ends with `app.workers`, or with the runtime.
+    pub fn start(self, app: App) -> std::io::Result<()> {
+        let runtime = tokio::runtime::Handle::current();
+        let stop_ingest = app.stop_ingest.clone().drop_guard();
+        let (has_ended, ended) = oneshot::channel::<()>();
+        let workers = app.workers.clone();
+        std::thread::Builder::new().name("ingest".to_owned()).spawn(move || {
+            runtime.block_on(self.run(app));
+            drop(has_ended);
+        })?;
+        workers.spawn(async move {
+            let _ = ended.await;
+            drop(stop_ingest);
+        });
+        Ok(())
+    }
+
     /// Runs until `app.stop_ingest` is cancelled and the queue is empty: by then no request is left that could add to it.
-    pub async fn run(mut self, app: App) {
+    async fn run(mut self, app: App) {
         let mut outage = Outage::default();
         loop {
             let first = tokio::select! {

@@ -51,9 +51,9 @@ pub async fn perform(app: &App, kind: &str) -> Result<Done> {
 
 async fn forget_upload_keys(db: &Db, before: Timestamp) -> Result<u64> {
     let mut tx = db.begin().await?;
-    let deleted = sql("DELETE FROM upload_keys WHERE (hub_uuid, kind, idempotency_key) IN \
-         (SELECT hub_uuid, kind, idempotency_key FROM upload_keys WHERE created_at < $1 LIMIT $2)")
-    .bind(before)
+    let deleted = sql("DELETE FROM upload_keys WHERE (idempotency_key, hub_uuid, kind) IN \
+         (SELECT idempotency_key, hub_uuid, kind FROM upload_keys WHERE first_id < $1 LIMIT $2)")
+    .bind(before.as_micros())
     .bind(CHUNK)
     .execute(&mut tx)
     .await?;
