@@ -267,10 +267,12 @@ async fn remember_keys(tx: &mut Tx, group: &[Pending], verdicts: &mut [Verdict])
         return Ok(());
     }
     let rows: Vec<KnownKey> = Bulk {
-        head: "SELECT hub_uuid, kind, idempotency_key, answer, first_id FROM upload_keys \
-               WHERE (idempotency_key, hub_uuid, kind) IN (",
+        head: "WITH given (idempotency_key, hub_uuid, kind) AS (",
         columns: key_columns(&keys),
-        tail: ")",
+        // Not by IN: SQLite would read the whole table for values that come in rows.
+        tail: ") SELECT known.hub_uuid, known.kind, known.idempotency_key, known.answer, known.first_id \
+               FROM given JOIN upload_keys known ON known.idempotency_key = given.idempotency_key \
+               AND known.hub_uuid = given.hub_uuid AND known.kind = given.kind",
     }
     .returning(tx)
     .await?;
