@@ -19,7 +19,7 @@ use hub_protocol::hub::{Adapter, AdapterRole};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-pub use bluez::survey::{Survey, survey};
+pub use bluez::control::{Survey, survey};
 pub use health::Health;
 pub use outlet::HeardReceiver;
 
@@ -127,16 +127,7 @@ pub enum RadioError {
 }
 
 /// Starts listening. Must be called within a tokio runtime.
-pub fn start(source: Source, config: RadioConfig, cancel: CancellationToken) -> Result<Radio, RadioError> {
-    start_on(bluez::system_address(), source, config, cancel)
-}
-
-fn start_on(
-    bus_address: String,
-    source: Source,
-    mut config: RadioConfig,
-    cancel: CancellationToken,
-) -> Result<Radio, RadioError> {
+pub fn start(source: Source, mut config: RadioConfig, cancel: CancellationToken) -> Result<Radio, RadioError> {
     for address in &mut config.adapters {
         address.make_ascii_uppercase();
         if !is_address(address) {
@@ -151,7 +142,6 @@ fn start_on(
     let pipeline = reports::Pipeline::new(&config, health.clone(), sender);
     match source {
         Source::BlueZ => bluez::start(
-            bus_address,
             config,
             pipeline,
             bluez::Outputs { adapters: adapters_sender, trouble: trouble_sender },

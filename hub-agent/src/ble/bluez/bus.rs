@@ -20,7 +20,7 @@ const DEFAULT_ADDRESS: &str = "unix:path=/run/dbus/system_bus_socket";
 const BUS: &str = "org.freedesktop.DBus";
 const BUS_PATH: &str = "/org/freedesktop/DBus";
 /// A bluetoothd that hangs must not hang the agent.
-const CALL_TIMEOUT: Duration = Duration::from_secs(10);
+pub const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 const SIGN_IN_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long to let signals gather.
 const REST: Duration = Duration::from_millis(20);

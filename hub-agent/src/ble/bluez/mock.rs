@@ -9,6 +9,8 @@ use serde_json::{Value, json};
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/system/dbusmock/mock-bluez");
 /// What the script ends with when the machine lacks something.
 const MISSING: i32 = 75;
+/// The folder to put the bus in; any will do unless this is set.
+pub const BUS_FOLDER: &str = "HUB_TESTS_BUS_FOLDER";
 
 pub struct Mock {
     process: Child,
@@ -20,6 +22,7 @@ pub struct Mock {
 impl Mock {
     pub fn start() -> Option<Self> {
         let mut process = Command::new(SCRIPT)
+            .args(std::env::var_os(BUS_FOLDER))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

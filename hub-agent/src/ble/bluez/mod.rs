@@ -1,11 +1,11 @@
-//! The machine's adapters, through BlueZ over D-Bus. The only place that knows D-Bus. Owns which adapters are scanned, and that scanning
-//! goes on whatever happens to the bus, to bluetoothd or to a controller. There is one connection with one subscription, and every value is
-//! read from the signals: an advertisement costs no call.
+//! The machine's adapters, through BlueZ over D-Bus. The only place that knows D-Bus and bluer. Owns which adapters are scanned, and that
+//! scanning goes on whatever happens to the bus, to bluetoothd or to a controller. There is one connection with one subscription, and every
+//! value is read from the signals: an advertisement costs no call.
 
 mod bus;
+pub mod control;
 mod monitor;
 mod scanner;
-pub mod survey;
 mod wire;
 mod world;
 
@@ -24,8 +24,7 @@ use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 
-pub use self::bus::system_address;
-use self::bus::{Bus, CallError, Listener};
+use self::bus::{Bus, CallError, Listener, system_address};
 use self::scanner::Scanner;
 use self::wire::{Kind, Message, Value};
 use self::world::World;
@@ -47,7 +46,6 @@ pub struct Outputs {
 }
 
 pub fn start(
-    bus_address: String,
     config: RadioConfig,
     pipeline: Pipeline,
     outputs: Outputs,
@@ -56,7 +54,6 @@ pub fn start(
 ) {
     let supervisor = Supervisor {
         shared: Shared { world: Arc::new(Mutex::new(World::new(pipeline))), changes: watch::Sender::new(0) },
-        bus_address,
         config: Arc::new(config),
         outputs,
         roles,
@@ -86,7 +83,6 @@ impl Shared {
 
 struct Supervisor {
     shared: Shared,
-    bus_address: String,
     config: Arc<RadioConfig>,
     outputs: Outputs,
     roles: watch::Receiver<BTreeMap<String, AdapterRole>>,
@@ -115,7 +111,7 @@ impl Supervisor {
 
     /// Scans until the connection is lost, and says why it was.
     async fn connection(&mut self, tasks: &mut JoinSet<()>) -> String {
-        let (bus, incoming) = match Bus::connect(&self.bus_address).await {
+        let (bus, incoming) = match Bus::connect(&system_address()).await {
             Ok(connected) => connected,
             Err(error) => return format!("D-Bus cannot be reached: {error}"),
         };

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use super::bus::{Bus, CallError};
 use super::wire::Value;
 use super::world::{ADAPTER, MONITOR_MANAGER, Seen};
-use super::{BLUEZ, PROPERTIES, Shared, monitor};
+use super::{BLUEZ, Shared, control, monitor};
 use crate::ble::{Health, RadioConfig, ScanMode, now};
 
 /// BlueZ switches discovery off and on by itself; longer than this it is not its own doing.
@@ -228,9 +228,9 @@ impl Scanner {
     }
 
     async fn set_powered(&mut self, on: bool) -> Result<(), String> {
-        let body = [Value::Str(ADAPTER), Value::Str("Powered"), Value::boolean(on)];
         let word = if on { "on" } else { "off" };
-        if let Err(error) = self.bus.call(BLUEZ, &self.path, PROPERTIES, "Set", "ssv", &body).await {
+        let name = self.path.rsplit('/').next().unwrap_or_default();
+        if let Err(error) = control::set_powered(name, on).await {
             return Err(self.refused(&format!("to switch the adapter {word}"), &error));
         }
         let (shared, path) = (self.shared.clone(), self.path.clone());

@@ -210,7 +210,7 @@ impl World {
 }
 
 /// Whether these are the properties of a monitor manager that takes the monitors there are.
-pub fn can_listen_passively(manager: &Value<'_>) -> bool {
+fn can_listen_passively(manager: &Value<'_>) -> bool {
     let kinds = manager.get("SupportedMonitorTypes").map(Value::items).unwrap_or_default();
     kinds.iter().any(|kind| kind.as_str() == Some("or_patterns"))
 }

@@ -53,10 +53,8 @@ pub async fn check() -> Vec<Finding> {
             if adapters.is_empty() {
                 findings.push(no_adapter(&in_kernel, !blocked.is_empty()));
             }
-            for surveyed in &adapters {
-                let adapter = &surveyed.adapter;
-                let passive = if surveyed.passive { ", can listen passively" } else { "" };
-                let what = format!("{} ({}){passive}", adapter.address, adapter.name);
+            for adapter in &adapters {
+                let what = format!("{} ({})", adapter.address, adapter.name);
                 findings.push(if adapter.powered {
                     Finding::ok("adapter", format!("{what}: powered"))
                 } else if blocked.is_empty() {
