@@ -182,7 +182,15 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
 
     async fn from_request(request: Request, _: &S) -> Result<Self> {
         let bytes = body::read_json(request).await?;
-        parse_json(&bytes).map(Self)
+        parse_object(&bytes).map(Self)
+    }
+}
+
+/// [`parse_json`] of an object. Serde would take an array for a structure too, its elements for the members in their order.
+pub fn parse_object<'de, T: serde::Deserialize<'de>>(bytes: &'de [u8]) -> Result<T> {
+    match bytes.trim_ascii_start().first() {
+        Some(b'[') => Err(Error::field("body", "must be an object, not an array")),
+        _ => parse_json(bytes),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The one thread that writes uploads: takes what has gathered, commits it, answers, publishes, and begins again.
 
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -52,13 +53,14 @@ impl Writer {
 
     /// Starts writing, on a thread of its own: among the runtime's tasks every answer of the database would wait behind the requests that are
     /// being parsed, and everyone waits for the writer. Ends with `app.workers`, or with the runtime.
-    pub fn start(self, app: App) -> std::io::Result<()> {
+    pub fn start(mut self, app: App) -> std::io::Result<()> {
         let runtime = tokio::runtime::Handle::current();
         let stop_ingest = app.stop_ingest.clone().drop_guard();
         let (has_ended, ended) = oneshot::channel::<()>();
         let workers = app.workers.clone();
         std::thread::Builder::new().name("ingest".to_owned()).spawn(move || {
-            runtime.block_on(self.run(app));
+            // A panic is told to the log by itself. Its group was not answered, so hubs send it again; the next ones are not to suffer.
+            while catch_unwind(AssertUnwindSafe(|| runtime.block_on(self.run(&app)))).is_err() {}
             drop(has_ended);
         })?;
         workers.spawn(async move {
@@ -69,7 +71,7 @@ impl Writer {
     }
 
     /// Runs until `app.stop_ingest` is cancelled and the queue is empty: by then no request is left that could add to it.
-    async fn run(mut self, app: App) {
+    async fn run(&mut self, app: &App) {
         let mut outage = Outage::default();
         loop {
             let first = tokio::select! {
@@ -87,7 +89,7 @@ impl Writer {
             }
             self.state.waiting_records.fetch_sub(records, Ordering::Relaxed);
             app.metrics.ingest_queued.set(i64::try_from(self.queue.len()).unwrap_or(i64::MAX));
-            self.commit(&app, group, &mut outage).await;
+            self.commit(app, group, &mut outage).await;
         }
     }
 

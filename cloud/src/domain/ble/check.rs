@@ -44,6 +44,10 @@ fn parse<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, String> {
     if text.len() > MAX_EVENT_BYTES {
         return Err(format!("is larger than {MAX_EVENT_BYTES} bytes"));
     }
+    // An array would pass for the fields in their order.
+    if !text.starts_with('{') {
+        return Err("must be an object".to_owned());
+    }
     serde_json::from_str(text).map_err(|_| explain::<T>(text))
 }
 
@@ -288,6 +292,13 @@ mod tests {
             "firstSeenAt":"2026-01-31T08:00:00Z","lastSeenAt":"2026-01-31T08:00:09Z","manufacturerData":{"0499":"BRL8"}}"#;
         assert_eq!(device(window), Ok(Checked { device_instance_id: None }));
         serde_json::from_str::<BleDeviceWindow>(window).expect("reads as a window");
+    }
+
+    #[test]
+    fn an_array_is_no_event() {
+        let fields =
+            r#"[null,"2026-01-31T08:00:00Z",null,"AA:BB:CC:DD:EE:FF",null,null,null,null,null,null,null,null]"#;
+        assert_eq!(event(fields), Err("must be an object".to_owned()));
     }
 
     #[test]

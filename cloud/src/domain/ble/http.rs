@@ -17,7 +17,7 @@ use crate::authn::hub::UploadingHub;
 use crate::authz::{Authorized, Scope, permission as perm};
 use crate::error::{Error, Result};
 use crate::http::answer::{Answer, Created};
-use crate::http::extract::{Path, Query, UploadBody, parse_json};
+use crate::http::extract::{Path, Query, UploadBody, parse_object};
 use crate::http::page::{Direction, Listed, Page, PageOf, Pageable};
 use crate::ingest::{Kind, Limited, Record, Upload};
 
@@ -38,7 +38,7 @@ pub async fn upload(
     State(app): State<App>,
     body: UploadBody<BleEventUploadRequest<'static>>,
 ) -> Result<Limited<Created<BleUploadResult>>> {
-    let request: BleEventUploadRequest<'_> = parse_json(&body.0)?;
+    let request: BleEventUploadRequest<'_> = parse_object(&body.0)?;
     let (records, rejected) = check_all("events", &request.events, None, check::event)?;
     submit(&app, hub, format!("single/{}", request.batch_uuid), records, rejected).await
 }
@@ -62,7 +62,7 @@ pub async fn upload_windowed(
     State(app): State<App>,
     body: UploadBody<WindowedBleEventRequest<'static>>,
 ) -> Result<Limited<Created<BleUploadResult>>> {
-    let request: WindowedBleEventRequest<'_> = parse_json(&body.0)?;
+    let request: WindowedBleEventRequest<'_> = parse_object(&body.0)?;
     if request.window_start > request.window_end {
         return Err(Error::field("windowEnd", "must not be before windowStart"));
     }

@@ -17,7 +17,7 @@ use crate::authz::Public;
 use crate::error::{Error, Result};
 use crate::http::answer::{Answer, Created};
 use crate::http::etag::{IfNoneMatch, Tagged};
-use crate::http::extract::{Json, Path, Query, UploadBody, parse_json};
+use crate::http::extract::{Json, Path, Query, UploadBody, parse_object};
 use crate::ingest::idempotency_key;
 
 /// Below the minute at which connections are commonly cut.
@@ -46,7 +46,7 @@ pub async fn store_adapters(
     State(app): State<App>,
     body: UploadBody<AdapterSnapshot>,
 ) -> Result<Answer<AdapterSnapshotResult>> {
-    adapters::store_snapshot(&app, &hub, parse_json(&body.0)?).await.map(Answer)
+    adapters::store_snapshot(&app, &hub, parse_object(&body.0)?).await.map(Answer)
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
