@@ -1,5 +1,5 @@
 //! One connection to the system bus: signs in, makes calls, and hands every message to whoever listens. Reads all there is and then rests
-//! a little, so that a thousand signals a second are some fifty wake-ups. Knows nothing of Bluetooth.
+//! a little, so that a thousand signals a second are some twenty-five wake-ups. Knows nothing of Bluetooth.
 
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
@@ -23,7 +23,7 @@ const BUS_PATH: &str = "/org/freedesktop/DBus";
 pub const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 const SIGN_IN_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long to let signals gather.
-const REST: Duration = Duration::from_millis(20);
+const REST: Duration = Duration::from_millis(40);
 const READ_BYTES: usize = 64 << 10;
 const MOUTHFUL_BYTES: usize = 16 * READ_BYTES;
 
