@@ -96,7 +96,7 @@ impl App {
             sealer,
             keys,
             passwords: Passwords::new(),
-            hub_changes: hubs::Changes::new(metrics.hub_waits.clone()),
+            hub_changes: hubs::Changes::new(metrics.hub_waits.clone(), bus.clone()),
             metrics,
             credential_turns: hubs::Turns::new(),
             ingest,

@@ -165,7 +165,15 @@ async fn headers_that_are_not_what_they_should_be() {
                 }
             }
             if kind == "tenant" {
-                for value in [b"".as_slice(), b"x", b"\xff\xfe", b"null", b"00000000", b"a,b", &[b'a'; 10_000]] {
+                // An empty one is none.
+                let expect = match name_of_operation.contains("{tenantUuid}") {
+                    true => Expect::Answered,
+                    false => Expect::Status(403),
+                };
+                let without = raw_header(&caller, tenant_header.clone(), b"");
+                let request = world.request(&without, &operation, Objects::Unknown).await;
+                trials.send(format!("{name_of_operation}, X-Tenant-UUID: empty"), request, expect).await;
+                for value in [b"x".as_slice(), b"\xff\xfe", b"null", b"00000000", b"a,b", &[b'a'; 10_000]] {
                     let caller = raw_header(&caller, tenant_header.clone(), value);
                     let request = world.request(&caller, &operation, Objects::Unknown).await;
                     let shown = String::from_utf8_lossy(value).chars().take(40).collect::<String>();

@@ -10,4 +10,5 @@ mod refresh;
 mod service;
 mod streams;
 mod tenants;
+mod upload_refusals;
 mod uploads;

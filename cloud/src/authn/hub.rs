@@ -15,6 +15,17 @@ use crate::http::extract::path_parameter;
 
 pub const AUDIENCE: &str = "hub-cloud/hubs";
 
+impl Hub {
+    /// Refuses a token that was replaced or revoked.
+    pub async fn require_in_force(&self, app: &App) -> Result<()> {
+        let mut conn = app.db.read().await?;
+        match hubs::token_in_force(&mut conn, self.hub_uuid).await? {
+            Some(token_id) if token_id == self.token_id => Ok(()),
+            _ => Err(super::invalid_token()),
+        }
+    }
+}
+
 /// The claims of a hub token.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct HubClaims {
@@ -98,11 +109,8 @@ impl FromRequestParts<App> for Hub {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
         let hub = unexpired(parts, app).await?;
-        let mut conn = app.db.read().await?;
-        match hubs::token_in_force(&mut conn, hub.hub_uuid).await? {
-            Some(token_id) if token_id == hub.token_id => Ok(hub),
-            _ => Err(super::invalid_token()),
-        }
+        hub.require_in_force(app).await?;
+        Ok(hub)
     }
 }
 
@@ -110,7 +118,10 @@ impl FromRequestParts<App> for UploadingHub {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
-        unexpired(parts, app).await.map(Self)
+        let hub = Self(unexpired(parts, app).await?);
+        // For whoever reads the body.
+        parts.extensions.insert(hub.clone());
+        Ok(hub)
     }
 }
 

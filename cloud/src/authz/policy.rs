@@ -47,6 +47,7 @@ impl<P: Permission> FromRequestParts<App> for Authorized<P> {
                 return Err(Error::forbidden("TENANT_REQUIRED", "name the tenant in the header `X-Tenant-UUID`"));
             }
         };
+        require_same_in_query(parts, tenant_uuid)?;
         let mut conn = app.db.read().await?;
         let Some(member) = tenants::membership(&mut conn, user.user_uuid, tenant_uuid).await? else {
             let message = "you are not a member of the tenant in `X-Tenant-UUID`";
@@ -65,11 +66,33 @@ impl<P: Permission> FromRequestParts<App> for Authorized<P> {
 }
 
 fn tenant_in_header(parts: &Parts) -> Result<Option<TenantUuid>> {
-    let Some(value) = parts.headers.get(TENANT_HEADER) else { return Ok(None) };
+    let value = parts.headers.get(TENANT_HEADER).filter(|value| !value.as_bytes().trim_ascii().is_empty());
+    let Some(value) = value else { return Ok(None) };
     match value.to_str().ok().and_then(|value| value.trim().parse().ok()) {
         Some(tenant_uuid) => Ok(Some(tenant_uuid)),
         None => Err(Error::field("X-Tenant-UUID", "must be a uuid")),
     }
+}
+
+/// The tenant may be named in the query too, under either of its names, and then it has to be the same.
+fn require_same_in_query(parts: &Parts, tenant_uuid: TenantUuid) -> Result<()> {
+    let query = parts.uri.query().unwrap_or_default();
+    for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+        if !matches!(&*name, "tenantUuid" | "supplierUuid") || value.is_empty() {
+            continue;
+        }
+        match value.parse::<TenantUuid>() {
+            Ok(named) if named == tenant_uuid => {}
+            Ok(_) => {
+                return Err(Error::forbidden(
+                    "OTHER_TENANT",
+                    format!("`{name}` names another tenant than the request"),
+                ));
+            }
+            Err(_) => return Err(Error::field(name, "must be a uuid")),
+        }
+    }
+    Ok(())
 }
 
 async fn tenant_in_path(parts: &mut Parts, app: &App) -> Result<Option<TenantUuid>> {

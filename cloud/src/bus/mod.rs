@@ -7,36 +7,45 @@ use futures_util::StreamExt;
 use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::mpsc;
 
-use hub_protocol::TenantUuid;
+use hub_protocol::{HubUuid, TenantUuid};
 
 use crate::ingest::Kind;
 
-const SUBJECT: &str = "hub-cloud.published";
+const SUBJECT: &str = "hub-cloud.news";
 
-/// Records of a tenant were committed, up to this id.
+/// What one replica tells the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wake {
-    pub tenant_uuid: TenantUuid,
-    pub kind: Kind,
-    pub last_id: i64,
+pub enum News {
+    /// Records of a tenant were committed, up to this id.
+    Records { tenant_uuid: TenantUuid, kind: Kind, last_id: i64 },
+    /// What a hub is to be has changed, or its token.
+    DesiredState(HubUuid),
 }
 
-impl Wake {
+impl News {
     fn to_text(self) -> String {
-        format!("{} {} {}", self.tenant_uuid, self.kind.name(), self.last_id)
+        match self {
+            Self::Records { tenant_uuid, kind, last_id } => format!("records {tenant_uuid} {} {last_id}", kind.name()),
+            Self::DesiredState(hub_uuid) => format!("desired-state {hub_uuid}"),
+        }
     }
 
     fn from_text(text: &str) -> Option<Self> {
-        let mut parts = text.split(' ');
-        let tenant_uuid = parts.next()?.parse().ok()?;
-        let kind = Kind::from_name(parts.next()?)?;
-        let last_id = parts.next()?.parse().ok()?;
-        Some(Self { tenant_uuid, kind, last_id })
+        let parts: Vec<&str> = text.split(' ').collect();
+        match parts.as_slice() {
+            ["records", tenant_uuid, kind, last_id] => Some(Self::Records {
+                tenant_uuid: tenant_uuid.parse().ok()?,
+                kind: Kind::from_name(kind)?,
+                last_id: last_id.parse().ok()?,
+            }),
+            ["desired-state", hub_uuid] => hub_uuid.parse().ok().map(Self::DesiredState),
+            _ => None,
+        }
     }
 }
 
 /// What connects the replicas.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub enum Bus {
     /// There is one process, or replicas look at the database from time to time.
     Local,
@@ -59,16 +68,16 @@ impl Bus {
         matches!(self, Self::Nats(_))
     }
 
-    pub async fn wake(&self, wake: Wake) {
+    pub async fn tell(&self, news: News) {
         if let Self::Nats(client) = self
-            && let Err(error) = client.publish(SUBJECT, wake.to_text().into()).await
+            && let Err(error) = client.publish(SUBJECT, news.to_text().into()).await
         {
-            tracing::debug!(%error, "another replica was not told of new records; it will find them by itself");
+            tracing::debug!(%error, "other replicas were not told of news; they will find it by themselves");
         }
     }
 
     /// Passes on what other replicas say, until the receiver is gone.
-    pub async fn forward(self, to: mpsc::Sender<Wake>) {
+    pub async fn forward(self, to: mpsc::Sender<News>) {
         let Self::Nats(client) = self else { return };
         let mut messages = match client.subscribe(SUBJECT).await {
             Ok(messages) => messages,
@@ -78,10 +87,10 @@ impl Bus {
             }
         };
         while let Some(message) = messages.next().await {
-            let wake = std::str::from_utf8(&message.payload).ok().and_then(Wake::from_text);
-            let Some(wake) = wake else { continue };
-            // A full queue means that the publisher is behind; it looks at the database anyway.
-            if let Err(mpsc::error::TrySendError::Closed(_)) = to.try_send(wake) {
+            let news = std::str::from_utf8(&message.payload).ok().and_then(News::from_text);
+            let Some(news) = news else { continue };
+            // A full queue means that the publisher is behind; everyone looks at the database anyway.
+            if let Err(mpsc::error::TrySendError::Closed(_)) = to.try_send(news) {
                 return;
             }
         }
@@ -93,9 +102,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wake_reads_as_written() {
-        let wake = Wake { tenant_uuid: TenantUuid::new(), kind: Kind::Logs, last_id: 42 };
-        assert_eq!(Wake::from_text(&wake.to_text()), Some(wake));
-        assert_eq!(Wake::from_text("x LOGS 1"), None);
+    fn news_reads_as_written() {
+        let records = News::Records { tenant_uuid: TenantUuid::new(), kind: Kind::Logs, last_id: 42 };
+        for news in [records, News::DesiredState(HubUuid::new())] {
+            assert_eq!(News::from_text(&news.to_text()), Some(news));
+        }
+        assert_eq!(News::from_text("records x LOGS 1"), None);
     }
 }

@@ -35,22 +35,41 @@ pub async fn read_json(request: Request) -> Result<Bytes> {
     read(request, MAX_JSON_BYTES).await
 }
 
-/// Reads an upload and unpacks it.
-pub async fn read_upload(request: Request) -> Result<Bytes> {
+/// An upload that was read.
+pub enum Upload {
+    Ready(Bytes),
+    /// What it unpacks to may be large.
+    Packed(Packed),
+}
+
+pub struct Packed {
+    encoding: Encoding,
+    bytes: Bytes,
+}
+
+/// Reads an upload, and unpacks it where that is little work.
+pub async fn read_upload(request: Request) -> Result<Upload> {
     require_json(request.headers())?;
     let encoding = encoding(request.headers())?;
     let packed = read(request, MAX_UPLOAD_BYTES).await?;
     if encoding == Encoding::Identity {
-        return Ok(packed);
+        return Ok(Upload::Ready(packed));
     }
     if packed.len() <= INLINE_UNPACK_BYTES / 4 {
         // Small as it is, it may unpack to much: what does not fit inline is unpacked aside.
         if let Some(unpacked) = unpack(encoding, &packed, INLINE_UNPACK_BYTES)? {
-            return Ok(unpacked);
+            return Ok(Upload::Ready(unpacked));
         }
     }
-    let unpacked = tokio::task::spawn_blocking(move || unpack(encoding, &packed, MAX_UNPACKED_BYTES)).await;
-    unpacked.map_err(Error::internal)??.ok_or_else(|| too_large(MAX_UNPACKED_BYTES, " unpacked"))
+    Ok(Upload::Packed(Packed { encoding, bytes: packed }))
+}
+
+impl Packed {
+    pub async fn unpack(self) -> Result<Bytes> {
+        let unpacked =
+            tokio::task::spawn_blocking(move || unpack(self.encoding, &self.bytes, MAX_UNPACKED_BYTES)).await;
+        unpacked.map_err(Error::internal)??.ok_or_else(|| too_large(MAX_UNPACKED_BYTES, " unpacked"))
+    }
 }
 
 async fn read(request: Request, limit: usize) -> Result<Bytes> {

@@ -1,5 +1,6 @@
 //! What a handler takes out of a request besides who sends it: path, query, JSON body. Whatever does not fit is a 400 that names the field.
 
+use std::convert::Infallible;
 use std::marker::PhantomData;
 
 use aide::OperationInput;
@@ -14,6 +15,8 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
 use super::body;
+use crate::app::App;
+use crate::authn::hub::UploadingHub;
 use crate::error::{Error, Result};
 
 /// Path parameters. Documented from the route's template, see `openapi`.
@@ -205,7 +208,7 @@ pub fn parse_json<'de, T: serde::Deserialize<'de>>(bytes: &'de [u8]) -> Result<T
         let error = error.into_inner();
         match error.classify() {
             serde_json::error::Category::Data => {
-                let message = strip_position(&error.to_string());
+                let message = plain(&error.to_string());
                 let missing = message.strip_prefix("missing field").and_then(|rest| quoted_name(rest));
                 let field = match (path.as_str(), missing) {
                     (".", Some(name)) => name.to_owned(),
@@ -230,9 +233,17 @@ fn malformed(error: &serde_json::Error) -> Error {
     Error::bad_request("MALFORMED_JSON", format!("the body is not JSON: {error}"))
 }
 
-/// Without serde_json's " at line 1 column 2": the field is named instead.
-fn strip_position(message: &str) -> String {
-    message.split(" at line ").next().unwrap_or(message).to_owned()
+/// Serde's message for people: without " at line 1 column 2", since the field is named instead, and without the names of our own types.
+pub fn plain(message: &str) -> String {
+    let message = message.split(" at line ").next().unwrap_or(message);
+    let Some((found, expected)) = message.split_once(", expected ") else { return message.to_owned() };
+    let expected = match expected.split(' ').next().unwrap_or_default() {
+        "struct" => "an object",
+        "i8" | "i16" | "i32" | "i64" | "u8" | "u16" | "u32" | "u64" => "a whole number",
+        "f32" | "f64" => "a number",
+        _ => expected,
+    };
+    format!("{found}, expected {expected}")
 }
 
 impl<T: JsonSchema> OperationInput for Json<T> {
@@ -241,14 +252,28 @@ impl<T: JsonSchema> OperationInput for Json<T> {
     }
 }
 
-/// An upload's body, unpacked. `T` is what it holds, for the API description.
-pub struct UploadBody<T>(pub Bytes, PhantomData<fn() -> T>);
+/// An upload's body, unpacked, or what is wrong with it, which the handler passes on. `T` is what it holds, for the API description.
+pub struct UploadBody<T>(pub Result<Bytes>, PhantomData<fn() -> T>);
 
-impl<T, S: Send + Sync> FromRequest<S> for UploadBody<T> {
-    type Rejection = Error;
+impl<T> FromRequest<App> for UploadBody<T> {
+    type Rejection = Infallible;
 
-    async fn from_request(request: Request, _: &S) -> Result<Self> {
-        Ok(Self(body::read_upload(request).await?, PhantomData))
+    async fn from_request(request: Request, app: &App) -> std::result::Result<Self, Infallible> {
+        Ok(Self(read_upload(request, app).await, PhantomData))
+    }
+}
+
+async fn read_upload(request: Request, app: &App) -> Result<Bytes> {
+    let hub = request.extensions().get::<UploadingHub>().cloned();
+    match body::read_upload(request).await? {
+        body::Upload::Ready(bytes) => Ok(bytes),
+        body::Upload::Packed(packed) => {
+            // A few bytes may unpack to many, which is no service to a hub that was blocked.
+            if let Some(UploadingHub(hub)) = hub {
+                hub.require_in_force(app).await?;
+            }
+            packed.unpack().await
+        }
     }
 }
 

@@ -392,7 +392,7 @@ async fn store_records(
     Ok((published.into_values().collect(), count))
 }
 
-/// Marks the hubs as seen, those not marked a moment ago.
+/// Marks the hubs that sent something as seen, those not marked a moment ago.
 async fn touch_hubs(
     tx: &mut Tx,
     group: &[Pending],
@@ -403,7 +403,8 @@ async fn touch_hubs(
     let mut due: HashSet<(HubUuid, Kind)> = HashSet::new();
     for (pending, verdict) in group.iter().zip(verdicts) {
         let key = (pending.upload.hub.hub_uuid, pending.upload.kind);
-        if !matches!(verdict, Verdict::Refuse(_)) && touches.is_due(key.0, key.1, now.as_micros()) {
+        let has_data = !pending.upload.records.is_empty();
+        if has_data && !matches!(verdict, Verdict::Refuse(_)) && touches.is_due(key.0, key.1, now.as_micros()) {
             due.insert(key);
         }
     }

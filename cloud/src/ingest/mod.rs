@@ -14,6 +14,7 @@ use axum::response::{IntoResponse, Response};
 use hub_protocol::{TenantUuid, Timestamp};
 use tokio::sync::{mpsc, oneshot};
 
+use crate::app::App;
 use crate::authn::hub::Hub;
 use crate::error::{Error, Result};
 
@@ -52,7 +53,7 @@ impl Kind {
 /// One thing to store: a BLE event, a log entry or a telemetry document.
 #[derive(Clone, Debug)]
 pub struct Record {
-    /// JSON without line breaks, as the hub sent it.
+    /// JSON as the hub sent it.
     pub text: Arc<str>,
     pub device_instance_id: Option<i64>,
     /// Of a windowed BLE upload.
@@ -60,8 +61,8 @@ pub struct Record {
 }
 
 impl Record {
-    /// Line breaks may stand between the tokens of JSON but in none of them; a stream sends a record as one line.
-    pub fn new(json: &str) -> Self {
+    /// A record that streams send as it is, as one line. Line breaks may stand between the tokens of JSON but in none of them.
+    pub fn on_one_line(json: &str) -> Self {
         let text = match json.bytes().any(|byte| matches!(byte, b'\n' | b'\r')) {
             true => json.replace(['\n', '\r'], " ").into(),
             false => json.into(),
@@ -138,8 +139,11 @@ pub fn queue() -> (Ingest, Writer) {
 
 impl Ingest {
     /// Stores the upload; answers when it is durable.
-    pub async fn submit(&self, upload: Upload, now: Timestamp) -> Result<Receipt> {
+    pub async fn submit(&self, app: &App, upload: Upload) -> Result<Receipt> {
+        let now = app.clock.now();
         if let Some(limit) = self.state.exhausted_limit(upload.hub.tenant_uuid, upload.kind, now) {
+            // A hub that has to refresh its token is to hear that, also while others use up the minute.
+            upload.hub.require_in_force(app).await?;
             return Err(rate_limited(RateLimit { limit, remaining: 0, reset_secs: secs_left(now) }));
         }
         let records = upload.records.len();
@@ -157,6 +161,15 @@ impl Ingest {
             Ok(Err(refusal)) => Err(refusal.into()),
             Err(_) => Err(Refusal::Unavailable.into()),
         }
+    }
+}
+
+impl Ingest {
+    /// What an upload is answered that cannot be stored because of `error`. It counts like any other; and that its token is not in force any more, or
+    /// the minute used up, matters more than what is wrong with it.
+    pub async fn refuse(&self, app: &App, hub: Hub, kind: Kind, error: Error) -> Error {
+        let nothing = Upload { hub, kind, key: None, records: Vec::new(), answer: String::new() };
+        self.submit(app, nothing).await.err().unwrap_or(error)
     }
 }
 

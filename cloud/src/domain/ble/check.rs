@@ -4,6 +4,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 
+use crate::http::extract::plain;
 use hub_protocol::Timestamp;
 use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
@@ -58,9 +59,8 @@ fn explain<'de, T: Deserialize<'de>>(text: &'de str) -> String {
         Ok(_) => "is not valid".to_owned(),
         Err(error) => {
             let path = error.path().to_string();
-            let message = error.into_inner().to_string();
-            let message = message.split(" at line ").next().unwrap_or_default();
-            if path == "." { message.to_owned() } else { format!("{path}: {message}") }
+            let message = plain(&error.into_inner().to_string());
+            if path == "." { message } else { format!("{path}: {message}") }
         }
     }
 }

@@ -7,17 +7,17 @@ use hub_protocol::ble::{BleDeviceWindow, BleEvent, BleUploadResult, MAX_EVENTS_P
 use hub_protocol::{BatchUuid, HubUuid, Timestamp};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::value::RawValue;
 
 use super::check::{self, Checked};
 use super::store::{self, Filter};
 use super::{BleEventDetailResponse, BleEventResponse, DeliveryStatus, ProcessingStatus, StoredEvent};
 use crate::app::App;
-use crate::authn::hub::UploadingHub;
+use crate::authn::hub::{Hub, UploadingHub};
 use crate::authz::{Authorized, Scope, permission as perm};
 use crate::error::{Error, Result};
 use crate::http::answer::{Answer, Created};
 use crate::http::extract::{Path, Query, UploadBody, parse_object};
+use crate::http::items::Items;
 use crate::http::page::{Direction, Listed, Page, PageOf, Pageable};
 use crate::ingest::{Kind, Limited, Record, Upload};
 
@@ -30,7 +30,7 @@ pub struct BleEventUploadRequest<'a> {
     /// At most 10,000.
     #[serde(borrow)]
     #[schemars(with = "Vec<BleEvent>")]
-    events: Vec<&'a RawValue>,
+    events: Items<'a, MAX_EVENTS_PER_UPLOAD>,
 }
 
 pub async fn upload(
@@ -38,9 +38,20 @@ pub async fn upload(
     State(app): State<App>,
     body: UploadBody<BleEventUploadRequest<'static>>,
 ) -> Result<Limited<Created<BleUploadResult>>> {
-    let request: BleEventUploadRequest<'_> = parse_object(&body.0)?;
-    let (records, rejected) = check_all("events", &request.events, None, check::event)?;
-    submit(&app, hub, format!("single/{}", request.batch_uuid), records, rejected).await
+    submit(&app, hub, body.0.and_then(|body| single(&body))).await
+}
+
+/// An upload whose events were looked at.
+struct Batch {
+    key: String,
+    records: Vec<Record>,
+    rejected: Vec<RejectedEvent>,
+}
+
+fn single(body: &[u8]) -> Result<Batch> {
+    let request: BleEventUploadRequest<'_> = parse_object(body)?;
+    let (records, rejected) = check_all(request.events, None, check::event);
+    Ok(Batch { key: format!("single/{}", request.batch_uuid), records, rejected })
 }
 
 /// `POST /v1/ble/events/windowed`.
@@ -54,7 +65,7 @@ pub struct WindowedBleEventRequest<'a> {
     /// At most 10,000.
     #[serde(borrow)]
     #[schemars(with = "Vec<BleDeviceWindow>")]
-    devices: Vec<&'a RawValue>,
+    devices: Items<'a, MAX_EVENTS_PER_UPLOAD>,
 }
 
 pub async fn upload_windowed(
@@ -62,53 +73,48 @@ pub async fn upload_windowed(
     State(app): State<App>,
     body: UploadBody<WindowedBleEventRequest<'static>>,
 ) -> Result<Limited<Created<BleUploadResult>>> {
-    let request: WindowedBleEventRequest<'_> = parse_object(&body.0)?;
+    submit(&app, hub, body.0.and_then(|body| windowed(&body))).await
+}
+
+fn windowed(body: &[u8]) -> Result<Batch> {
+    let request: WindowedBleEventRequest<'_> = parse_object(body)?;
     if request.window_start > request.window_end {
         return Err(Error::field("windowEnd", "must not be before windowStart"));
     }
     let window = Some((request.window_start, request.window_end));
-    let (records, rejected) = check_all("devices", &request.devices, window, check::device)?;
-    submit(&app, hub, format!("windowed/{}", request.batch_uuid), records, rejected).await
+    let (records, rejected) = check_all(request.devices, window, check::device);
+    Ok(Batch { key: format!("windowed/{}", request.batch_uuid), records, rejected })
 }
 
 /// Splits what was sent into what can be stored and what cannot.
 fn check_all(
-    field: &'static str,
-    items: &[&RawValue],
+    Items(items): Items<'_, MAX_EVENTS_PER_UPLOAD>,
     window: Option<(Timestamp, Timestamp)>,
     check: fn(&str) -> std::result::Result<Checked, String>,
-) -> Result<(Vec<Record>, Vec<RejectedEvent>)> {
-    if items.len() > MAX_EVENTS_PER_UPLOAD {
-        return Err(Error::field(
-            field,
-            format!("must have at most {MAX_EVENTS_PER_UPLOAD} items; send them in parts"),
-        ));
-    }
+) -> (Vec<Record>, Vec<RejectedEvent>) {
     let mut records = Vec::with_capacity(items.len());
     let mut rejected = Vec::new();
     for (index, item) in (0..).zip(items) {
         match check(item.get()) {
             Ok(Checked { device_instance_id }) => {
-                records.push(Record { device_instance_id, window, ..Record::new(item.get()) });
+                records.push(Record { text: item.get().into(), device_instance_id, window });
             }
             Err(message) => rejected.push(RejectedEvent { index, message }),
         }
     }
-    Ok((records, rejected))
+    (records, rejected)
 }
 
-async fn submit(
-    app: &App,
-    hub: crate::authn::hub::Hub,
-    key: String,
-    records: Vec<Record>,
-    rejected: Vec<RejectedEvent>,
-) -> Result<Limited<Created<BleUploadResult>>> {
+async fn submit(app: &App, hub: Hub, batch: Result<Batch>) -> Result<Limited<Created<BleUploadResult>>> {
+    let Batch { key, records, rejected } = match batch {
+        Ok(batch) => batch,
+        Err(error) => return Err(app.ingest.refuse(app, hub, Kind::BleEvents, error).await),
+    };
     let result =
         BleUploadResult { accepted: i64::try_from(records.len()).unwrap_or(i64::MAX), rejected, duplicate: false };
     let answer = serde_json::to_string(&result).map_err(Error::internal)?;
     let upload = Upload { hub, kind: Kind::BleEvents, key: Some(key), records, answer };
-    let receipt = app.ingest.submit(upload, app.clock.now()).await?;
+    let receipt = app.ingest.submit(app, upload).await?;
     let result = match receipt.duplicate {
         false => result,
         true => BleUploadResult { duplicate: true, ..serde_json::from_str(&receipt.answer).map_err(Error::internal)? },

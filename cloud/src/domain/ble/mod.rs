@@ -5,7 +5,7 @@ mod check;
 pub mod http;
 mod store;
 
-use hub_protocol::ble::{Advertisement, BleDeviceWindow, BleEvent};
+use hub_protocol::ble::Advertisement;
 use hub_protocol::{HubUuid, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -83,14 +83,36 @@ pub struct BleEventDetailResponse {
     pub raw: Option<String>,
 }
 
+/// What an event has beside its advertisement. Each is read from the whole text by itself, passing over what it does not know: read as one flattened
+/// structure, members nobody knows would be built too, and some that JSON allows cannot be.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct EventHead {
+    event_uuid: Option<Uuid>,
+    observed_at: Timestamp,
+}
+
+/// What a window of a device has beside its advertisement.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WindowHead {
+    count: i64,
+    rssi_min: i16,
+    rssi_max: i16,
+    rssi_mean: f64,
+    first_seen_at: Timestamp,
+    last_seen_at: Timestamp,
+}
+
 impl StoredEvent {
     pub fn response(self) -> Result<BleEventResponse> {
         // Nothing is stored that was not checked on its way in.
         let parse_failed =
             |error: serde_json::Error| Error::internal(format!("stored event {}: {error}", self.ble_event_id));
-        let (event_uuid, observed_at, mut advertisement, window) = match (self.window_start, self.window_end) {
+        let mut advertisement: Advertisement = serde_json::from_str(&self.event).map_err(parse_failed)?;
+        let (event_uuid, observed_at, window) = match (self.window_start, self.window_end) {
             (Some(window_start), Some(window_end)) => {
-                let device: BleDeviceWindow = serde_json::from_str(&self.event).map_err(parse_failed)?;
+                let device: WindowHead = serde_json::from_str(&self.event).map_err(parse_failed)?;
                 let window = WindowResponse {
                     window_start,
                     window_end,
@@ -101,11 +123,11 @@ impl StoredEvent {
                     first_seen_at: device.first_seen_at,
                     last_seen_at: device.last_seen_at,
                 };
-                (None, device.last_seen_at, device.payload, Some(window))
+                (None, device.last_seen_at, Some(window))
             }
             _ => {
-                let event: BleEvent = serde_json::from_str(&self.event).map_err(parse_failed)?;
-                (event.event_uuid, event.observed_at, event.payload, None)
+                let event: EventHead = serde_json::from_str(&self.event).map_err(parse_failed)?;
+                (event.event_uuid, event.observed_at, None)
             }
         };
         // The service may know the device where the hub did not.

@@ -55,19 +55,34 @@ pub fn normalized_address(text: &str) -> Option<String> {
     (text.len() == 17 && groups.count() == 6).then(|| text.to_ascii_uppercase())
 }
 
-/// Stores what the hub has now. Adapters it had before and does not name are marked as powered off; they stay, as do their roles, since adapters
+/// Stores what the hub has now; once for a key, and answered alike from then on. Adapters it had before and does not name are marked as powered off; they stay, as do their roles, since adapters
 /// come back.
-pub async fn store_snapshot(app: &App, hub: &Hub, snapshot: AdapterSnapshot) -> Result<AdapterSnapshotResult> {
+pub async fn store_snapshot(
+    app: &App,
+    hub: &Hub,
+    key: Option<&str>,
+    snapshot: AdapterSnapshot,
+) -> Result<AdapterSnapshotResult> {
     let adapters = checked(snapshot)?;
     let now = app.clock.now();
     let mut tx = app.db.begin().await?;
     // The hub's row is locked by this, so that two snapshots of one hub follow each other.
     super::store::touch(&mut tx, hub.hub_uuid, now).await?;
+    if let Some(key) = key
+        && let Some(answer) = store::known_answer(&mut tx, hub.hub_uuid, key).await?
+    {
+        return serde_json::from_str(&answer).map_err(Error::internal);
+    }
     let powered_off = store::power_off_others(&mut tx, hub.hub_uuid, &adapters).await?;
     store::upsert(&mut tx, hub, &adapters, now).await?;
     store::forget_oldest(&mut tx, hub.hub_uuid, MAX_REMEMBERED).await?;
+    let result = AdapterSnapshotResult { upserted: adapters.len().try_into().unwrap_or(i64::MAX), powered_off };
+    if let Some(key) = key {
+        let answer = serde_json::to_string(&result).map_err(Error::internal)?;
+        store::remember_answer(&mut tx, hub.hub_uuid, key, &answer, now).await?;
+    }
     tx.commit_unaudited("a hub's report about itself").await?;
-    Ok(AdapterSnapshotResult { upserted: adapters.len().try_into().unwrap_or(i64::MAX), powered_off })
+    Ok(result)
 }
 
 fn checked(snapshot: AdapterSnapshot) -> Result<Vec<Adapter>> {
@@ -124,7 +139,7 @@ pub async fn update(
     }
     let detail = json!({"address": address, "role": update.role, "supplier_uuid": update.supplier_uuid});
     tx.commit(Audit::new(scope, "hub_adapter.update", hub_uuid, now).with(detail)).await?;
-    desired::changed(app, hub_uuid);
+    desired::changed(app, hub_uuid).await;
     Ok(view)
 }
 

@@ -20,7 +20,7 @@ pub async fn block(app: &App, admin: &User, hub_uuid: HubUuid) -> Result<Timesta
     store::block(&mut tx, hub_uuid, now).await?;
     tx.commit(Audit::by_user(admin, "hub.block", hub_uuid, now).in_tenant(tenant_uuid)).await?;
     // A request of the hub that waits is ended.
-    desired::changed(app, hub_uuid);
+    desired::changed(app, hub_uuid).await;
     Ok(now)
 }
 

@@ -1,5 +1,5 @@
-//! Wakes the requests that wait for a hub's desired state to change. Knows what this process changed; a waiting request looks for itself now and
-//! then for what another replica did. Holds nothing about hubs nobody waits for.
+//! Wakes the requests that wait for a hub's desired state to change, here and, over the bus, on the other replicas; where there is no bus, a waiting
+//! request looks for itself now and then. Holds nothing about hubs nobody waits for.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,6 +8,7 @@ use hub_protocol::HubUuid;
 use prometheus_client::metrics::gauge::Gauge;
 use tokio::sync::watch;
 
+use crate::bus::{Bus, News};
 use crate::error::{Error, Result};
 
 /// Requests that wait at a time, in all.
@@ -19,6 +20,7 @@ const MAX_WAITING_PER_HUB: usize = 8;
 pub struct Changes {
     hubs: Mutex<HashMap<HubUuid, watch::Sender<()>>>,
     waiting: Gauge,
+    bus: Bus,
 }
 
 /// One waiting request. It hears of every change from when it was made.
@@ -31,12 +33,18 @@ pub struct Watch<'a> {
 
 impl Changes {
     /// `waiting` shows how many requests wait.
-    pub fn new(waiting: Gauge) -> Self {
-        Self { hubs: Mutex::default(), waiting }
+    pub fn new(waiting: Gauge, bus: Bus) -> Self {
+        Self { hubs: Mutex::default(), waiting, bus }
     }
 
     /// Call this once a change is committed.
-    pub fn notify(&self, hub_uuid: HubUuid) {
+    pub async fn notify(&self, hub_uuid: HubUuid) {
+        self.notify_here(hub_uuid);
+        self.bus.tell(News::DesiredState(hub_uuid)).await;
+    }
+
+    /// A change that another replica told of.
+    pub fn notify_here(&self, hub_uuid: HubUuid) {
         if let Some(sender) = self.lock().get(&hub_uuid) {
             sender.send_replace(());
         }
@@ -87,11 +95,11 @@ mod tests {
 
     #[tokio::test]
     async fn a_watch_hears_of_its_own_hub_and_leaves_nothing_behind() {
-        let changes = Changes::new(Gauge::default());
+        let changes = Changes::new(Gauge::default(), Bus::Local);
         let (one, other) = (HubUuid::new(), HubUuid::new());
         let mut watch = changes.watch(one).expect("a watch");
         let mut silent = changes.watch(other).expect("a watch");
-        changes.notify(one);
+        changes.notify(one).await;
         watch.changed().await;
         assert!(futures_util::poll!(std::pin::pin!(silent.changed())).is_pending());
         drop((watch, silent));
@@ -100,7 +108,7 @@ mod tests {
 
     #[test]
     fn one_hub_cannot_take_all_places() {
-        let changes = Changes::new(Gauge::default());
+        let changes = Changes::new(Gauge::default(), Bus::Local);
         let hub = HubUuid::new();
         let watches: Vec<_> = (0..MAX_WAITING_PER_HUB).map(|_| changes.watch(hub).expect("a watch")).collect();
         assert_eq!(changes.watch(hub).expect_err("a refusal").status(), 429);

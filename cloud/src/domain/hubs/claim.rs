@@ -38,7 +38,7 @@ pub async fn claim(app: &App, request: &HubClaimRequest, key: Option<&str>) -> R
         let permit = permitted(&mut conn, &code, request.device_instance_id.trim(), key_hash.as_deref(), now).await?;
         drop(conn);
         if let Some(credentials) = attempt(app, request, &code, &permit, key_hash.clone(), now).await? {
-            desired::changed(app, credentials.hub_uuid);
+            desired::changed(app, credentials.hub_uuid).await;
             return Ok(credentials);
         }
     }

@@ -28,8 +28,8 @@ pub async fn bump(tx: &mut Tx, hub_uuid: HubUuid) -> Result<()> {
 }
 
 /// Wakes the hub if it waits; for after the commit.
-pub fn changed(app: &App, hub_uuid: HubUuid) {
-    app.hub_changes.notify(hub_uuid);
+pub async fn changed(app: &App, hub_uuid: HubUuid) {
+    app.hub_changes.notify(hub_uuid).await;
 }
 
 /// The desired state, unless the hub has it. With a `wait` the answer is held until the state differs from what the hub has or, if it

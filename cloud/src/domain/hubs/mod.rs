@@ -64,7 +64,7 @@ async fn update(
     }
     let detail = json!({"hubIdentifier": hub_identifier, "description": description});
     tx.commit(Audit::new(scope, "hub.update", hub_uuid, now).with(detail)).await?;
-    desired::changed(app, hub_uuid);
+    desired::changed(app, hub_uuid).await;
     Ok(())
 }
 

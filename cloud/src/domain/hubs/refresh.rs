@@ -47,7 +47,7 @@ pub async fn refresh(app: &App, claims: &HubClaims, request: &HubRefreshRequest)
     let scope = Scope::of_hub(&Hub { hub_uuid, tenant_uuid: held.tenant_uuid, token_id });
     tx.commit(Audit::new(&scope, "hub.refresh", hub_uuid, now)).await?;
     // A request that waits under the token that was replaced ends.
-    desired::changed(app, hub_uuid);
+    desired::changed(app, hub_uuid).await;
     Ok(HubAccess { hub_uuid, access_token, expires_at })
 }
 

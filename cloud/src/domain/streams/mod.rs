@@ -27,6 +27,8 @@ pub use subscription::Subscription;
 const CHANNEL_BATCHES: usize = 64;
 /// Most records in a batch, so that what waits in a channel is bounded in bytes too.
 const BATCH_RECORDS: usize = 500;
+/// Bytes of a batch, but for a record that is larger by itself.
+const BATCH_BYTES: usize = 256 * 1024;
 /// Commits that may wait for the publisher; what does not fit is read from the database.
 const QUEUE_COMMITS: usize = 256;
 /// Streams open at once.
@@ -51,6 +53,9 @@ pub struct PublishedRecord {
 }
 
 type ChannelKey = (TenantUuid, Kind);
+
+/// A record as an event of the stream: its id, its hub, and what is sent.
+type RecordFrame = (i64, HubUuid, String);
 
 /// All that subscribers of one tenant and kind share.
 struct Channel {
@@ -149,7 +154,7 @@ async fn last_id(conn: &mut Conn, (tenant_uuid, kind): ChannelKey) -> Result<i64
 }
 
 impl Batch {
-    fn new(records: Vec<(i64, HubUuid, String)>) -> Self {
+    fn new(records: Vec<RecordFrame>) -> Self {
         let bytes: Bytes = records.iter().map(|(_, _, frame)| frame.as_str()).collect::<String>().into();
         let mut start = 0;
         let frames = records
@@ -171,18 +176,18 @@ fn frame<T: Serialize>(id: i64, event: &str, data: &T) -> Result<String> {
     Ok(format!("id: {}\nevent: {event}\ndata: {data}\n\n", Timestamp::from_micros(id)))
 }
 
-fn ble_frame(event: StoredEvent) -> Result<(i64, HubUuid, String)> {
+fn ble_frame(event: StoredEvent) -> Result<RecordFrame> {
     let (id, hub_uuid) = (event.ble_event_id, event.hub_uuid);
     Ok((id, hub_uuid, frame(id, "ble_event", &event.response()?)?))
 }
 
-fn log_frame(record: crate::domain::telemetry::StoredRecord) -> Result<(i64, HubUuid, String)> {
+fn log_frame(record: crate::domain::telemetry::StoredRecord) -> Result<RecordFrame> {
     let (id, hub_uuid) = (record.id, record.hub_uuid);
     Ok((id, hub_uuid, frame(id, "hub_log", &crate::domain::telemetry::HubLogResponse::from(record))?))
 }
 
 impl PublishedRecord {
-    fn into_frame(self, kind: Kind) -> Result<(i64, HubUuid, String)> {
+    fn into_frame(self, kind: Kind) -> Result<RecordFrame> {
         let Self { id, hub_uuid, record } = self;
         match kind {
             Kind::BleEvents => ble_frame(StoredEvent {
@@ -202,4 +207,9 @@ impl PublishedRecord {
             }),
         }
     }
+}
+
+/// A record that cannot be shown is left out: it must not hold back those after it.
+fn said(frame: Result<RecordFrame>) -> Option<RecordFrame> {
+    frame.inspect_err(|error| tracing::error!(%error, "a stored record cannot be streamed")).ok()
 }

@@ -6,9 +6,11 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 
-use super::{BATCH_RECORDS, Batch, ChannelKey, Published, Streams, ble_frame, log_frame};
+use super::{
+    BATCH_BYTES, BATCH_RECORDS, Batch, ChannelKey, Published, RecordFrame, Streams, ble_frame, log_frame, said,
+};
 use crate::app::App;
-use crate::bus::{Bus, Wake};
+use crate::bus::{Bus, News};
 use crate::db::sql;
 use crate::domain::{ble, telemetry};
 use crate::error::Result;
@@ -26,8 +28,8 @@ pub struct Publisher {
 
 impl Publisher {
     pub async fn run(mut self, app: App) {
-        let (wake, mut wakes) = mpsc::channel(1024);
-        let forwarding = tokio::spawn(self.bus.clone().forward(wake));
+        let (to_news, mut news) = mpsc::channel(1024);
+        let forwarding = tokio::spawn(self.bus.clone().forward(to_news));
         let interval = if self.bus.is_shared() { LOOK_INTERVAL_WITH_BUS } else { LOOK_INTERVAL_ALONE };
         let mut looks = tokio::time::interval(interval);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -36,7 +38,13 @@ impl Publisher {
                 biased;
                 () = app.shutdown.cancelled() => break,
                 Some(commits) = self.commits.recv() => self.publish(&app, commits).await,
-                Some(wake) = wakes.recv() => self.catch_up(&app, (wake.tenant_uuid, wake.kind), wake.last_id).await,
+                Some(news) = news.recv() => match news {
+                    News::Records { tenant_uuid, kind, last_id } => self.catch_up(&app, (tenant_uuid, kind), last_id).await,
+                    News::DesiredState(hub_uuid) => {
+                        app.hub_changes.notify_here(hub_uuid);
+                        Ok(())
+                    }
+                },
                 _ = looks.tick() => self.look(&app).await,
             };
             if let Err(error) = done {
@@ -48,34 +56,33 @@ impl Publisher {
     }
 
     async fn publish(&self, app: &App, commits: Vec<Published>) -> Result<()> {
+        let mut outcome = Ok(());
         for commit in commits {
-            let Published { tenant_uuid, kind, previous_id, last_id, records } = commit;
-            if self.bus.is_shared() {
-                self.bus.wake(Wake { tenant_uuid, kind, last_id }).await;
-            }
-            let key = (tenant_uuid, kind);
-            self.catch_up(app, key, previous_id).await?;
-            // A wake or a look may have been quicker and read these records from the database.
-            let Some(sent) = self.sent(key).filter(|sent| *sent < last_id) else { continue };
-            let mut frames = Vec::with_capacity(BATCH_RECORDS.min(records.len()));
-            for record in records.into_iter().filter(|record| record.id > sent) {
-                frames.push(record.into_frame(kind)?);
-                if frames.len() == BATCH_RECORDS {
-                    self.send(key, std::mem::take(&mut frames), None);
-                }
-            }
-            self.send(key, frames, Some(last_id));
+            // One tenant's trouble is not another's.
+            outcome = self.publish_one(app, commit).await.and(outcome);
         }
+        outcome
+    }
+
+    async fn publish_one(&self, app: &App, commit: Published) -> Result<()> {
+        let Published { tenant_uuid, kind, previous_id, last_id, records } = commit;
+        if self.bus.is_shared() {
+            self.bus.tell(News::Records { tenant_uuid, kind, last_id }).await;
+        }
+        let key = (tenant_uuid, kind);
+        self.catch_up(app, key, previous_id).await?;
+        // News or a look may have been quicker and read these records from the database.
+        let Some(sent) = self.sent(key).filter(|sent| *sent < last_id) else { return Ok(()) };
+        let new = records.into_iter().filter(|record| record.id > sent);
+        self.send(key, new.filter_map(|record| said(record.into_frame(kind))).collect(), last_id);
         Ok(())
     }
 
     /// Reads from the database what the channel has not been sent, up to `last_id`.
     async fn catch_up(&self, app: &App, key: ChannelKey, last_id: i64) -> Result<()> {
         while let Some(sent) = self.sent(key).filter(|sent| *sent < last_id) {
-            let frames = read(app, key, sent, last_id).await?;
-            // The last read tells that there is nothing up to `last_id`.
-            let is_last = frames.len() < BATCH_RECORDS;
-            self.send(key, frames, is_last.then_some(last_id));
+            let (frames, read_to) = read(app, key, sent, last_id).await?;
+            self.send(key, frames, read_to);
         }
         Ok(())
     }
@@ -84,6 +91,7 @@ impl Publisher {
     async fn look(&self, app: &App) -> Result<()> {
         let keys: Vec<ChannelKey> = self.streams.channels().keys().copied().collect();
         app.metrics.stream_subscribers.set(self.streams.subscribers());
+        let mut outcome = Ok(());
         for keys in keys.chunks(500) {
             let tenants = keys.iter().map(|(tenant_uuid, _)| *tenant_uuid);
             let rows: Vec<(hub_protocol::TenantUuid, String, i64)> =
@@ -93,11 +101,11 @@ impl Publisher {
                     .await?;
             for (tenant_uuid, kind, last_id) in rows {
                 if let Some(kind) = Kind::from_name(&kind) {
-                    self.catch_up(app, (tenant_uuid, kind), last_id).await?;
+                    outcome = self.catch_up(app, (tenant_uuid, kind), last_id).await.and(outcome);
                 }
             }
         }
-        Ok(())
+        outcome
     }
 
     /// How far the channel is; nothing when nobody listens.
@@ -110,37 +118,52 @@ impl Publisher {
         channels.get(&key).map(|channel| channel.last_id)
     }
 
-    /// Sends records into the channel, which is then complete up to `complete_to`, or else up to the last of them.
-    fn send(&self, key: ChannelKey, frames: Vec<(i64, hub_protocol::HubUuid, String)>, complete_to: Option<i64>) {
-        let last_id = complete_to.or(frames.last().map(|(id, _, _)| *id));
-        let batch = (!frames.is_empty()).then(|| std::sync::Arc::new(Batch::new(frames)));
+    /// Sends records into the channel, which is then complete up to `complete_to`.
+    fn send(&self, key: ChannelKey, frames: Vec<RecordFrame>, complete_to: i64) {
+        let batches: Vec<_> = in_batches(frames).map(|frames| std::sync::Arc::new(Batch::new(frames))).collect();
         let mut channels = self.streams.channels();
-        let (Some(channel), Some(last_id)) = (channels.get_mut(&key), last_id) else { return };
+        let Some(channel) = channels.get_mut(&key) else { return };
         // Both under the lock: who joins now is told of exactly what was sent before.
-        channel.last_id = last_id;
-        if let Some(batch) = batch {
+        channel.last_id = complete_to;
+        for batch in batches {
             let _ = channel.batches.send(batch);
         }
     }
 }
 
-/// Up to [`BATCH_RECORDS`] records after an id, as frames. Logs are read for all hubs of the tenant.
-async fn read(
-    app: &App,
-    (tenant_uuid, kind): ChannelKey,
-    after: i64,
-    last_id: i64,
-) -> Result<Vec<(i64, hub_protocol::HubUuid, String)>> {
+/// Splits frames into batches of bounded size.
+fn in_batches(frames: Vec<RecordFrame>) -> impl Iterator<Item = Vec<RecordFrame>> {
+    let mut frames = frames.into_iter().peekable();
+    std::iter::from_fn(move || {
+        let mut batch = vec![frames.next()?];
+        let mut bytes = batch.iter().map(|(_, _, frame)| frame.len()).sum::<usize>();
+        while let Some((_, _, frame)) = frames.peek()
+            && batch.len() < BATCH_RECORDS
+            && bytes + frame.len() <= BATCH_BYTES
+        {
+            bytes += frame.len();
+            batch.extend(frames.next());
+        }
+        Some(batch)
+    })
+}
+
+/// Up to [`BATCH_RECORDS`] records after an id, as frames, and up to which id there are no others. Logs are read for all hubs of the tenant.
+async fn read(app: &App, (tenant_uuid, kind): ChannelKey, after: i64, last_id: i64) -> Result<(Vec<RecordFrame>, i64)> {
     let mut conn = app.db.read().await?;
     let limit = i64::try_from(BATCH_RECORDS).unwrap_or(i64::MAX);
-    match kind {
+    let (frames, last_read) = match kind {
         Kind::BleEvents => {
             let events = ble::after(&mut conn, tenant_uuid, after, last_id, limit).await?;
-            events.into_iter().map(ble_frame).collect()
+            let last_read = events.get(BATCH_RECORDS - 1).map(|event| event.ble_event_id);
+            (events.into_iter().filter_map(|event| said(ble_frame(event))).collect(), last_read)
         }
         Kind::Logs | Kind::Telemetry => {
             let records = telemetry::logs_after(&mut conn, tenant_uuid, None, after, last_id, limit).await?;
-            records.into_iter().map(log_frame).collect()
+            let last_read = records.get(BATCH_RECORDS - 1).map(|record| record.id);
+            (records.into_iter().filter_map(|record| said(log_frame(record))).collect(), last_read)
         }
-    }
+    };
+    // A read that is not full tells that there is nothing more up to `last_id`.
+    Ok((frames, last_read.unwrap_or(last_id)))
 }

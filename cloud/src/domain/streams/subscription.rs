@@ -9,7 +9,7 @@ use hub_protocol::HubUuid;
 use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::time::{Instant, Interval, MissedTickBehavior};
 
-use super::{Batch, ChannelKey, Frame, ble_frame, last_id, log_frame};
+use super::{Batch, ChannelKey, Frame, RecordFrame, ble_frame, last_id, log_frame, said};
 use crate::app::App;
 use crate::authz::Scope;
 use crate::domain::{ble, telemetry};
@@ -142,25 +142,23 @@ impl Subscription {
         let mut conn = self.app.db.read().await?;
         let tenant_uuid = self.scope.tenant_uuid();
         let (after, last) = (self.cursor, self.stored_to);
-        let frames: Vec<(i64, HubUuid, String)> = match &self.subject {
+        let (frames, last_read): (Vec<RecordFrame>, Option<i64>) = match &self.subject {
             Subject::BleEvents => {
                 let events = ble::after(&mut conn, tenant_uuid, after, last, READ_RECORDS).await?;
-                events.into_iter().map(ble_frame).collect::<Result<_>>()?
+                let last_read = events.last().map(|event| event.ble_event_id);
+                (events.into_iter().filter_map(|event| said(ble_frame(event))).collect(), last_read)
             }
             Subject::LogsOf(hub_uuid) => {
                 let hub_uuid = Some(*hub_uuid);
                 let records =
                     telemetry::logs_after(&mut conn, tenant_uuid, hub_uuid, after, last, READ_RECORDS).await?;
-                records.into_iter().map(log_frame).collect::<Result<_>>()?
+                let last_read = records.last().map(|record| record.id);
+                (records.into_iter().filter_map(|record| said(log_frame(record))).collect(), last_read)
             }
         };
         drop(conn);
-        let Some((last, _, _)) = frames.last() else {
-            self.cursor = self.stored_to;
-            return Ok(None);
-        };
-        self.cursor = *last;
-        Ok(Some(frames.into_iter().map(|(_, _, frame)| frame).collect::<String>().into()))
+        self.cursor = last_read.unwrap_or(last);
+        Ok((!frames.is_empty()).then(|| frames.into_iter().map(|(_, _, frame)| frame).collect::<String>().into()))
     }
 }
 

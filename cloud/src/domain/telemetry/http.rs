@@ -2,6 +2,7 @@
 
 use axum::extract::State;
 use axum::http::HeaderMap;
+use bytes::Bytes;
 use hub_protocol::{HubUuid, Timestamp};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -9,7 +10,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::store::{self, Between, StoredRecord, Table};
-use super::{HubLogResponse, HubTelemetryResponse, MAX_DEPTH, MAX_RECORDS, depth};
+use super::{HubLogResponse, HubTelemetryResponse, MAX_DEPTH, MAX_RECORD_BYTES, MAX_RECORDS, Readable, depth};
 use crate::app::App;
 use crate::authn::hub::{Hub, UploadingHub};
 use crate::authz::{Authorized, Scope, permission as perm};
@@ -17,6 +18,7 @@ use crate::domain::hubs;
 use crate::error::{Error, Result};
 use crate::http::answer::{Answer, NoContent};
 use crate::http::extract::{Path, Query, UploadBody, parse_json};
+use crate::http::items::Items;
 use crate::http::page::{Direction, Listed, Page, PageOf, Pageable};
 use crate::ingest::{Kind, Limited, Record, Upload, idempotency_key};
 
@@ -26,7 +28,7 @@ pub async fn upload_logs(
     headers: HeaderMap,
     body: UploadBody<Value>,
 ) -> Result<Limited<NoContent>> {
-    submit(&app, hub, Kind::Logs, &headers, &body.0).await
+    submit(&app, hub, Kind::Logs, &headers, body.0).await
 }
 
 pub async fn upload_telemetry(
@@ -35,13 +37,23 @@ pub async fn upload_telemetry(
     headers: HeaderMap,
     body: UploadBody<Value>,
 ) -> Result<Limited<NoContent>> {
-    submit(&app, hub, Kind::Telemetry, &headers, &body.0).await
+    submit(&app, hub, Kind::Telemetry, &headers, body.0).await
 }
 
-async fn submit(app: &App, hub: Hub, kind: Kind, headers: &HeaderMap, body: &[u8]) -> Result<Limited<NoContent>> {
-    let key = idempotency_key(headers)?;
-    let upload = Upload { hub, kind, key, records: records(body)?, answer: String::new() };
-    let receipt = app.ingest.submit(upload, app.clock.now()).await?;
+async fn submit(
+    app: &App,
+    hub: Hub,
+    kind: Kind,
+    headers: &HeaderMap,
+    body: Result<Bytes>,
+) -> Result<Limited<NoContent>> {
+    let checked = || Ok((idempotency_key(headers)?, records(&body?)?));
+    let (key, records) = match checked() {
+        Ok(checked) => checked,
+        Err(error) => return Err(app.ingest.refuse(app, hub, kind, error).await),
+    };
+    let upload = Upload { hub, kind, key, records, answer: String::new() };
+    let receipt = app.ingest.submit(app, upload).await?;
     Ok(Limited(NoContent, receipt.rate_limit))
 }
 
@@ -51,16 +63,16 @@ fn records(body: &[u8]) -> Result<Vec<Record>> {
     if depth(whole.get()) > MAX_DEPTH {
         return Err(Error::field("body", format!("must not nest deeper than {MAX_DEPTH} levels")));
     }
-    // Reading it once more finds what a reader could not hold, such as a number beyond all bounds.
-    parse_json::<Value>(body)?;
-    let items: Vec<&RawValue> = match whole.get().starts_with('[') {
-        true => parse_json(body)?,
+    parse_json::<Readable>(body)?;
+    let items = match whole.get().starts_with('[') {
+        true => parse_json::<Items<'_, MAX_RECORDS>>(body)?.0,
         false => vec![whole],
     };
-    if items.len() > MAX_RECORDS {
-        return Err(Error::field("body", format!("must have at most {MAX_RECORDS} elements; send them in parts")));
+    if items.iter().any(|item| item.get().len() > MAX_RECORD_BYTES) {
+        let kibibytes = MAX_RECORD_BYTES / 1024;
+        return Err(Error::field("body", format!("one record may have at most {kibibytes} KiB; send it in parts")));
     }
-    Ok(items.into_iter().map(|item| Record::new(item.get())).collect())
+    Ok(items.into_iter().map(|item| Record::on_one_line(item.get())).collect())
 }
 
 #[derive(Deserialize, JsonSchema)]

@@ -4,15 +4,20 @@
 pub mod http;
 mod store;
 
+use std::fmt;
+
 use hub_protocol::{HubUuid, Timestamp};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::de::{MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
 pub use store::{StoredRecord, logs_after};
 
 /// Most records one upload may carry.
 const MAX_RECORDS: usize = 1000;
+/// The largest record: a hundred of them are one page of a list.
+const MAX_RECORD_BYTES: usize = 256 * 1024;
 /// How deep JSON may nest: readers with a recursion limit must be able to read it back.
 const MAX_DEPTH: usize = 64;
 
@@ -78,6 +83,57 @@ fn depth(json: &str) -> usize {
         }
     }
     deepest
+}
+
+/// JSON that any reader can hold: no number beyond all bounds, no half of a surrogate pair. Read without building anything, however large.
+struct Readable;
+
+impl<'de> Deserialize<'de> for Readable {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Readable)
+    }
+}
+
+impl<'de> Visitor<'de> for Readable {
+    type Value = Self;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_unit<E>(self) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self, A::Error> {
+        while seq.next_element::<Readable>()?.is_some() {}
+        Ok(self)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self, A::Error> {
+        while map.next_entry::<Readable, Readable>()?.is_some() {}
+        Ok(self)
+    }
 }
 
 #[cfg(test)]

@@ -44,9 +44,11 @@ pub async fn refresh(
 pub async fn store_adapters(
     hub: Hub,
     State(app): State<App>,
+    headers: HeaderMap,
     body: UploadBody<AdapterSnapshot>,
 ) -> Result<Answer<AdapterSnapshotResult>> {
-    adapters::store_snapshot(&app, &hub, parse_object(&body.0)?).await.map(Answer)
+    let key = idempotency_key(&headers)?;
+    adapters::store_snapshot(&app, &hub, key.as_deref(), parse_object(&body.0?)?).await.map(Answer)
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
