@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{Arg, ArgAction, Command, CommandFactory};
 use toml::de::{DeTable, DeValue};
 
@@ -99,9 +100,13 @@ fn scalar(key: &str, value: &DeValue<'_>) -> Result<String, String> {
     }
 }
 
-/// Clap's message without the flag, usage and hints, which fit a command line and not a file.
-fn clap_reason(error: &clap::Error) -> String {
-    let text = error.to_string();
-    let line = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
-    line.split_once("': ").map_or(line, |(_, reason)| reason).to_owned()
+/// What clap found wrong, without the flag and hints, which fit a command line and not a file, and without the value, which may be a secret.
+pub fn clap_reason(error: &clap::Error) -> String {
+    match (std::error::Error::source(error), error.get(ContextKind::ValidValue)) {
+        (Some(reason), _) => reason.to_string(),
+        (None, Some(ContextValue::Strings(values))) if !values.is_empty() => {
+            format!("possible values are {}", values.join(", "))
+        }
+        _ => error.kind().to_string(),
+    }
 }

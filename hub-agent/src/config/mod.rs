@@ -9,7 +9,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::parser::ValueSource;
-use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap::{Arg, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use secrecy::SecretString;
 
 use crate::ble::{RadioConfig, Replay, ScanMode, Source};
@@ -349,30 +349,39 @@ pub enum Refusal {
 /// The command and its settings from all three sources.
 pub fn load(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli, Refusal> {
     let mut arguments: Vec<OsString> = arguments.into_iter().collect();
-    let first = Cli::command().try_get_matches_from(&arguments).map_err(Refusal::Usage)?;
-    let Some((name, matches)) = first.subcommand() else {
-        return Cli::from_arg_matches(&first).map(Ok).map_err(Refusal::Usage)?;
+    let given = Cli::command().try_get_matches_from(&arguments).map_err(Refusal::Usage)?;
+    let Some((name, matches)) = given.subcommand() else {
+        return Cli::from_arg_matches(&given).map_err(Refusal::Usage);
     };
-    // `version` has no settings.
-    let takes_settings = matches.try_contains_id("config").is_ok();
-    if takes_settings
-        && let Some((path, text)) = file::read(matches.get_one::<PathBuf>("config")).map_err(Refusal::Config)?
-    {
-        for setting in file::parse(&path, &text).map_err(Refusal::Config)? {
-            let stronger = match matches.try_contains_id(&setting.id) {
-                Err(_) => true, // a setting of another command
-                Ok(_) => matches!(
-                    matches.value_source(&setting.id),
-                    Some(ValueSource::CommandLine | ValueSource::EnvVariable)
-                ),
-            };
-            if !stronger {
-                arguments.extend(setting.flags.into_iter().map(OsString::from));
-            }
+    // The command itself is asked what it takes: matches know the names of its arguments in debug builds only.
+    let all = Cli::command();
+    let takes: Vec<&Arg> =
+        all.find_subcommand(name).map(|command| command.get_arguments().collect()).unwrap_or_default();
+    let file = match takes.iter().any(|arg| arg.get_id() == "config") {
+        true => file::read(matches.get_one::<PathBuf>("config")).map_err(Refusal::Config)?,
+        // `version` and `scan` have no settings.
+        false => None,
+    };
+    let Some((path, text)) = file else {
+        return Cli::from_arg_matches(&given).map_err(Refusal::Usage);
+    };
+    let mut flags = Vec::new();
+    for setting in file::parse(&path, &text).map_err(Refusal::Config)? {
+        let own = takes.iter().any(|arg| arg.get_id() == setting.id.as_str() && arg.get_env().is_some());
+        let stronger =
+            || matches!(matches.value_source(&setting.id), Some(ValueSource::CommandLine | ValueSource::EnvVariable));
+        if own && !stronger() {
+            flags.extend(setting.flags.into_iter().map(OsString::from));
         }
-        tracing::trace!(command = name, file = %path.display(), "configuration file read");
     }
-    Cli::try_parse_from(arguments).map_err(Refusal::Usage)
+    // Right behind the command's name, the first argument that is no flag: after a `--` they would be flags no more.
+    let at = arguments.iter().skip(1).position(|argument| argument == name).map_or(arguments.len(), |at| at + 2);
+    arguments.splice(at..at, flags);
+    // The arguments alone were good and so was each setting. Clap's own words could show a secret of the file.
+    Cli::try_parse_from(arguments).map_err(|error| {
+        let reason = file::clap_reason(&error);
+        Refusal::Config(Failure::Config(format!("{} does not fit the command line: {reason}", path.display())))
+    })
 }
 
 /// The service's address: what every command that calls it needs.
@@ -450,6 +459,32 @@ mod tests {
         let args = run_with(file, &["--service-url", "https://flag.example.com"]).unwrap();
         assert_eq!(args.service.service_url.as_deref(), Some("https://flag.example.com"));
         assert_eq!(args.radio.silence, Span(Duration::from_secs(300)));
+    }
+
+    #[test]
+    fn each_command_takes_its_own_settings_from_the_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("config.toml");
+        let all = "service-url = \"https://hubs.example.com\"\nclaim-code = \"ABCD-EFGH-JKMN-PQRS\"\nreplay = \"x\"\n\
+            adapters = [\"AA:BB:CC:DD:EE:01\", \"AA:BB:CC:DD:EE:02\"]\nstate-dir = \"/elsewhere\"\nlog = \"warn\"\n";
+        std::fs::write(&path, all).unwrap();
+        let load_line = |line: &[&str]| {
+            let line = line.iter().map(|argument| argument.replace("FILE", path.to_str().unwrap()).into());
+            load(std::iter::once("hub-agent".into()).chain(line)).unwrap().command
+        };
+        let elsewhere = PathBuf::from("/elsewhere");
+        let Cmd::Status(args) = load_line(&["status", "--json", "--config", "FILE"]) else { panic!("status") };
+        assert_eq!((args.common.state_dir, args.json), (elsewhere.clone(), true));
+        let Cmd::Check(args) = load_line(&["check", "--config", "FILE"]) else { panic!("check") };
+        assert_eq!(args.service.service_url.as_deref(), Some("https://hubs.example.com"));
+        let Cmd::Claim(args) = load_line(&["claim", "--config", "FILE", "--code", "X"]) else { panic!("claim") };
+        assert_eq!((args.common.state_dir, args.code_file), (elsewhere, None));
+        let line = ["run", "--config=FILE", "--adapters", "AA:BB:CC:DD:EE:03", "--log", "debug", "--"];
+        let Cmd::Run(args) = load_line(&line) else { panic!("run") };
+        assert_eq!((args.radio.adapters, args.logs.log.as_str()), (vec!["AA:BB:CC:DD:EE:03".to_owned()], "debug"));
+        assert!(args.claim.claim_code.is_some() && args.radio.replay.is_some());
+        assert!(matches!(load_line(&["version"]), Cmd::Version));
+        assert!(matches!(load_line(&["scan", "--json"]), Cmd::Scan(_)));
     }
 
     #[test]

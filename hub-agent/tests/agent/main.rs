@@ -427,6 +427,17 @@ async fn wrong_settings_and_wrong_usage_have_their_exit_codes() {
     let missing = file(&config, "").await;
     assert_eq!(missing.status.code(), Some(3));
     assert!(text(&missing.stderr).contains("service-url is not set"), "{}", text(&missing.stderr));
+    // One file serves all commands: each takes what it knows of it.
+    let settings = "service-url = \"http://127.0.0.1:1\"\nclaim-code = \"ABCD-EFGH-JKMN-PQRS\"\nspool-max = \"1MiB\"\n";
+    for (command, more, code) in [("status", "--json", 1), ("check", "--json", 1), ("claim", "--code=X", 75)] {
+        let mut command = site.command(command);
+        command.arg(more);
+        std::fs::write(&config, settings).unwrap();
+        let ended = output(command).await;
+        let said = text(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(code), "{said}");
+        assert!(!said.contains("ABCD"), "{said}");
+    }
     let mut usage = site.command("run");
     usage.arg("--no-such-flag");
     assert_eq!(output(usage).await.status.code(), Some(2));
