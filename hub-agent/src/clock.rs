@@ -51,6 +51,10 @@ impl Clock {
 
     /// Takes note of the time in an answer of the service.
     pub fn service_said(&self, time: Timestamp) {
+        // The service's machine may have lost its clock as well.
+        if !is_plausible(time) {
+            return;
+        }
         // Half a second: what the header cuts off on average.
         let offset = time.plus_micros(500_000).as_micros().saturating_sub(since_boot_micros());
         let before = self.offset();
@@ -118,6 +122,16 @@ mod tests {
         assert_eq!(choose(0, HOUR, None), Offset { micros: 0, known: false });
         let service = EARLIEST.as_micros() + 10 * HOUR;
         assert_eq!(choose(0, HOUR, Some(service)), Offset { micros: service, known: true });
+    }
+
+    #[test]
+    fn a_time_before_this_program_was_written_is_not_learned() {
+        let clock = Clock::new();
+        let before = clock.offset();
+        clock.service_said(Timestamp::from_micros(0));
+        assert!((clock.offset().micros - before.micros).abs() < 1_000_000);
+        clock.service_said(machine_now().plus_secs(86_400));
+        assert!(clock.offset().known && (clock.offset().micros - before.micros) / 1_000_000 > 86_000);
     }
 
     #[test]

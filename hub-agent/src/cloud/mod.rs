@@ -14,10 +14,10 @@ use hub_protocol::envelope::{Data, Problem};
 use reqwest::header::{AUTHORIZATION, DATE, ETAG, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 use reqwest::{Method, Url};
 use secrecy::{ExposeSecret, SecretString};
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use tokio::sync::watch;
 
-use crate::clock::Clock;
+use crate::clock::{self, Clock};
 use crate::config::{self, ServiceArgs};
 use crate::error::{Failure, chain};
 use crate::identity::{Credentials, StateDir};
@@ -135,6 +135,15 @@ impl Answer {
     /// The service's own account of a failure. `None` when something else answered: a proxy, or a hotel's login page.
     pub fn problem(&self) -> Option<Problem> {
         serde_json::from_slice(&self.body).ok()
+    }
+
+    /// Whether the service itself said this. A router's login page also answers, and may believe that it is 1970.
+    fn is_of_the_service(&self) -> bool {
+        match self.status {
+            200..300 => serde_json::from_slice::<Data<IgnoredAny>>(&self.body).is_ok(),
+            300..400 => false,
+            _ => self.problem().is_some(),
+        }
     }
 
     /// One line on a failure, for a person.
@@ -270,12 +279,11 @@ impl Service {
         }
         let unreachable = |error: reqwest::Error| CallError::Unreachable(chain(&error.without_url()));
         let mut response = call.send().await.map_err(unreachable)?;
-        if let Some(time) = response.headers().get(DATE).and_then(http_date) {
-            self.clock.service_said(time);
-        }
+        let (came_at, headers) = (clock::since_boot_micros(), response.headers());
+        let (date, again) = (headers.get(DATE).and_then(http_date), headers.get(RETRY_AFTER).cloned());
         let mut answer = Answer {
             status: response.status().as_u16(),
-            retry_after: response.headers().get(RETRY_AFTER).and_then(|value| retry_after(value, self.clock.now())),
+            retry_after: None,
             etag: response.headers().get(ETAG).and_then(|value| value.to_str().ok()).map(str::to_owned),
             body: Vec::new(),
         };
@@ -285,6 +293,12 @@ impl Service {
             }
             answer.body.extend_from_slice(&chunk);
         }
+        if let Some(date) = date
+            && answer.is_of_the_service()
+        {
+            self.clock.service_said(date.plus_micros(clock::since_boot_micros() - came_at));
+        }
+        answer.retry_after = again.and_then(|value| retry_after(&value, self.clock.now()));
         Ok(answer)
     }
 }

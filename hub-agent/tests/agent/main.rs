@@ -291,6 +291,20 @@ async fn too_many_uploads_become_fewer_and_larger_ones() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_login_page_does_not_tell_the_time() {
+    let site = Site::new(200, 5);
+    let service = Service::with_fate(|number| if number == 2 { Fate::LoginPage } else { Fate::Stored }).await;
+    let log = std::fs::File::create(site.path("log")).unwrap();
+    let mut agent = site.claimed(&service).stderr(log).spawn().unwrap();
+    service.until("all events", |kept| (kept.event_count() == 200).then_some(())).await;
+    assert_eq!(stop(&mut agent).await, Some(0));
+    service.change(|kept| assert!(kept.all_events().all(|event| identity(event).1.as_str() < "2050")));
+    // The service's next answer would have mended it: not even for a moment.
+    let log = std::fs::read_to_string(site.path("log")).unwrap();
+    assert!(!log.contains("clock differs"), "{log}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_upload_refused_for_good_blocks_nothing() {
     let site = Site::new(200, 5);
     let service = Service::with_fate(|number| if number == 2 { Fate::Refused } else { Fate::Stored }).await;

@@ -32,6 +32,8 @@ pub enum Fate {
     TooMany,
     /// 400 in the service's own form.
     Refused,
+    /// A router's login page answers, whose clock is wrong.
+    LoginPage,
 }
 
 #[derive(Default)]
@@ -245,6 +247,11 @@ async fn events(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Byt
         }
         Fate::TooMany => return ([(header::RETRY_AFTER, "1")], problem(429, "TOO_MANY_REQUESTS")).into_response(),
         Fate::Refused => return problem(400, "BAD_REQUEST"),
+        Fate::LoginPage => {
+            let headers =
+                [(header::DATE, "Sat, 01 Jan 2050 00:00:00 GMT"), (header::LOCATION, "http://192.0.2.1/login")];
+            return (StatusCode::FOUND, headers).into_response();
+        }
         Fate::Stored | Fate::StoredUnanswered => {}
     }
     let upload: Value = serde_json::from_slice(&unpack(&headers, &body)).unwrap();
