@@ -11,8 +11,11 @@ use crate::backoff::Backoff;
 use crate::identity::Credentials;
 use crate::spool::Spool;
 
-/// A token is renewed when it has this long to go.
+/// A token is renewed when it has this long to go, or a fifth of its time if that is less.
 const RENEW_BEFORE_SECS: i64 = 5 * 60;
+
+/// A token as young as this is renewed only when the service refuses it, whatever its expiry says.
+const RENEW_EVERY: Duration = Duration::from_secs(10);
 
 /// How often time is compared with the token's expiry: also finds a clock that was set.
 const LOOK_EVERY: Duration = Duration::from_secs(30);
@@ -49,6 +52,26 @@ impl CodeSource {
     }
 }
 
+/// When the token in use is to be renewed.
+struct Renewal {
+    token: SecretString,
+    /// `None` for the one this run began with, or was claimed with.
+    obtained_at: Option<Instant>,
+    before_secs: i64,
+}
+
+impl Renewal {
+    fn new(token: &SecretString, obtained_at: Option<Instant>, left_secs: i64) -> Self {
+        let before_secs = if left_secs > 0 { RENEW_BEFORE_SECS.min(left_secs / 5) } else { RENEW_BEFORE_SECS };
+        Self { token: token.clone(), obtained_at, before_secs }
+    }
+
+    fn due_in(&self, left_secs: i64) -> Duration {
+        let young = self.obtained_at.map_or(Duration::ZERO, |at| RENEW_EVERY.saturating_sub(at.elapsed()));
+        Duration::from_secs((left_secs - self.before_secs).try_into().unwrap_or(0)).max(young)
+    }
+}
+
 impl Service {
     /// Runs until it is dropped.
     pub async fn keep_access(&self, mut codes: CodeSource, spool: &Spool) {
@@ -56,6 +79,7 @@ impl Service {
         let mut backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(300));
         let mut said_waiting = false;
         let mut asked_at = Instant::now();
+        let mut renewal: Option<Renewal> = None;
         loop {
             let now = access.borrow_and_update().clone();
             let code = if matches!(now, Access::Granted(_)) { None } else { codes.next() };
@@ -69,14 +93,29 @@ impl Service {
                         // Said when it failed first, and when it works again.
                         let _ = self.save(&credentials);
                     }
-                    let left_secs = credentials.expires_at.as_secs() - self.clock.now().as_secs();
-                    if left_secs > RENEW_BEFORE_SECS {
+                    let left_secs =
+                        |credentials: &Credentials| credentials.expires_at.as_secs() - self.clock.now().as_secs();
+                    let left = left_secs(&credentials);
+                    let token = &credentials.access_token;
+                    let known = renewal.take();
+                    // An upload may have renewed it.
+                    let replaced_at = known.is_some().then(Instant::now);
+                    let current = known
+                        .filter(|known| known.token.expose_secret() == token.expose_secret())
+                        .unwrap_or_else(|| Renewal::new(token, replaced_at, left));
+                    let due_in = current.due_in(left);
+                    renewal = Some(current);
+                    if due_in > Duration::ZERO {
                         backoff.reset();
-                        LOOK_EVERY.min(Duration::from_secs((left_secs - RENEW_BEFORE_SECS) as u64))
+                        LOOK_EVERY.min(due_in)
                     } else {
-                        match self.renew(Some(&credentials.access_token)).await {
-                            // A lifetime shorter than the margin must not make a busy loop.
-                            Ok(_) => Duration::from_secs(1).max(backoff.next(None)),
+                        match self.renew(Some(token)).await {
+                            // Noted here, for the service may give the same token again.
+                            Ok(renewed) => {
+                                let left = left_secs(&renewed);
+                                renewal = Some(Renewal::new(&renewed.access_token, Some(Instant::now()), left));
+                                Duration::ZERO
+                            }
                             Err(CallError::NoAccess) => Duration::ZERO,
                             Err(CallError::Unreachable(_)) => backoff.next(None),
                         }
@@ -135,6 +174,24 @@ impl Service {
             }
             // Said already, where the service was called.
             Err(ClaimError::Later(_)) => backoff.next(None),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_renewed_in_time_and_never_again_and_again() {
+        let token = SecretString::from("token");
+        let due = |lifetime_secs, left_secs| Renewal::new(&token, None, lifetime_secs).due_in(left_secs).as_secs();
+        assert_eq!((due(86_400, 86_400), due(86_400, 300)), (86_100, 0));
+        assert_eq!((due(200, 200), due(200, 40)), (160, 0));
+        assert_eq!((due(-3_600, -3_600), due(-3_600, 1_000)), (0, 700));
+        for lifetime_secs in [-3_600, 0, 1, 5] {
+            let due_in = Renewal::new(&token, Some(Instant::now()), lifetime_secs).due_in(lifetime_secs);
+            assert!(due_in > RENEW_EVERY / 2, "{lifetime_secs}: {due_in:?}");
         }
     }
 }

@@ -201,12 +201,8 @@ fn random(seed: u64, number: u64) -> u64 {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_refresh_whose_answer_is_lost_does_not_strand_the_hub() {
     let site = Site::new(100, 30);
-    let service = Service::start().await;
-    // Shorter than the margin before expiry: it is renewed at once, and again.
-    service.change(|kept| {
-        kept.set_lifetime_secs(200);
-        kept.lose_refreshes(3);
-    });
+    let service = Service::with_fate(|number| if number == 2 { Fate::TokenRefused } else { Fate::Stored }).await;
+    service.change(|kept| kept.lose_refreshes(3));
     let mut agent = site.claimed(&service).spawn().unwrap();
     service.until("all events", |kept| (kept.event_count() == 100).then_some(())).await;
     service.until("refreshes", |kept| (kept.refreshes >= 4).then_some(())).await;
@@ -215,6 +211,21 @@ async fn a_refresh_whose_answer_is_lost_does_not_strand_the_hub() {
         assert_once(kept);
         assert_eq!(kept.claims.len(), 1, "no second claim was needed");
     });
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_token_that_expires_at_once_is_not_renewed_again_and_again() {
+    for (lifetime_secs, at_least) in [(-3_600, 1), (5, 0), (13, 1)] {
+        let site = Site::new(10, 10);
+        let service = Service::start().await;
+        service.change(|kept| kept.set_lifetime_secs(lifetime_secs));
+        let mut agent = site.claimed(&service).spawn().unwrap();
+        service.until("all events", |kept| (kept.event_count() == 10).then_some(())).await;
+        service.until("a refresh", |kept| (kept.refreshes >= at_least).then_some(())).await;
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        service.change(|kept| assert!(kept.refreshes <= 2, "{} refreshes", kept.refreshes));
+        assert_eq!(stop(&mut agent).await, Some(0));
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
