@@ -26,6 +26,16 @@ const SLOW_RETRY: Duration = Duration::from_secs(600);
 /// How often the file of the claim code is looked at while a code is needed.
 const CODE_FILE_EVERY: Duration = Duration::from_secs(5);
 
+/// A code that worked is used again this long after the hub lost its access, and later each time: two hubs of one identity throw each other
+/// out with every claim, and would use up any code.
+const FIRST_REUSE: Duration = Duration::from_secs(60);
+const LONGEST_REUSE: Duration = Duration::from_secs(3_600);
+
+/// Credentials that were good for so long say that no other hub has this one's identity.
+const GOOD_FOR: Duration = Duration::from_secs(600);
+
+const SAME_IDENTITY: &str = "Unless this hub was blocked or removed, another hub may have the same identity: give each its own device-instance-id";
+
 /// Where claim codes come from, beside `hub-agent claim`.
 #[derive(Debug)]
 pub struct CodeSource {
@@ -33,22 +43,68 @@ pub struct CodeSource {
     pub file: Option<PathBuf>,
     /// Refused for good: not tried again.
     refused: Option<SecretString>,
+    worked: Option<Worked>,
+    reuse: Backoff,
+}
+
+/// A code that got this hub its credentials.
+#[derive(Debug)]
+struct Worked {
+    code: SecretString,
+    at: Instant,
+    /// When it may be used again, once the credentials are lost.
+    again_at: Option<Instant>,
+}
+
+/// What there is to claim with.
+#[derive(Debug)]
+enum NextCode {
+    Fresh(SecretString),
+    /// One that worked before, and has to wait. The wait begins now where `new`.
+    Later {
+        wait: Duration,
+        new: bool,
+    },
+    None,
 }
 
 impl CodeSource {
     pub fn new(code: Option<SecretString>, file: Option<PathBuf>) -> Self {
-        Self { code, file, refused: None }
+        Self { code, file, refused: None, worked: None, reuse: Backoff::new(FIRST_REUSE, LONGEST_REUSE) }
     }
 
     /// A code that has not been refused yet. The file may come, and change, at any time.
-    fn next(&self) -> Option<SecretString> {
+    fn next(&mut self) -> NextCode {
         let from_file = self.file.as_ref().and_then(|file| std::fs::read_to_string(file).ok());
         let from_file = from_file.map(|text| SecretString::from(text.trim().to_owned()));
-        let fresh = |code: &SecretString| {
-            let code = code.expose_secret().trim();
-            !code.is_empty() && self.refused.as_ref().is_none_or(|refused| refused.expose_secret().trim() != code)
-        };
-        from_file.filter(fresh).or_else(|| self.code.clone().filter(fresh))
+        let same =
+            |one: &SecretString, other: &SecretString| one.expose_secret().trim() == other.expose_secret().trim();
+        let mut worked_before = None;
+        for code in from_file.into_iter().chain(self.code.clone()) {
+            if code.expose_secret().trim().is_empty()
+                || self.refused.as_ref().is_some_and(|refused| same(refused, &code))
+            {
+                continue;
+            }
+            if self.worked.as_ref().is_none_or(|worked| !same(&worked.code, &code)) {
+                return NextCode::Fresh(code);
+            }
+            worked_before = Some(code);
+        }
+        let (Some(code), Some(worked)) = (worked_before, &mut self.worked) else { return NextCode::None };
+        let new = worked.again_at.is_none();
+        if new && worked.at.elapsed() >= GOOD_FOR {
+            self.reuse.reset();
+        }
+        let again_at = *worked.again_at.get_or_insert_with(|| Instant::now() + self.reuse.next(None));
+        match again_at.saturating_duration_since(Instant::now()) {
+            Duration::ZERO => NextCode::Fresh(code),
+            wait => NextCode::Later { wait, new },
+        }
+    }
+
+    fn worked(&mut self, code: SecretString) {
+        self.worked = Some(Worked { code, at: Instant::now(), again_at: None });
     }
 }
 
@@ -82,9 +138,9 @@ impl Service {
         let mut renewal: Option<Renewal> = None;
         loop {
             let now = access.borrow_and_update().clone();
-            let code = if matches!(now, Access::Granted(_)) { None } else { codes.next() };
+            let code = if matches!(now, Access::Granted(_)) { NextCode::None } else { codes.next() };
             let wait = match (now, code) {
-                (Access::Unclaimed | Access::Refused { .. }, Some(code)) => {
+                (Access::Unclaimed | Access::Refused { .. }, NextCode::Fresh(code)) => {
                     self.claim_with(code, &mut codes, &mut backoff, spool).await
                 }
                 (Access::Granted(credentials), _) => {
@@ -121,12 +177,21 @@ impl Service {
                         }
                     }
                 }
-                (Access::Refused { credentials, .. }, None) if asked_at.elapsed() >= SLOW_RETRY => {
+                (Access::Refused { credentials, reason }, NextCode::Later { wait, new })
+                    if new || !reason.contains(SAME_IDENTITY) =>
+                {
+                    self.say_reuse(credentials, &reason, wait, new);
+                    Duration::ZERO
+                }
+                (Access::Refused { credentials, .. }, _) if asked_at.elapsed() >= SLOW_RETRY => {
                     asked_at = Instant::now();
                     self.ask_again(credentials).await;
                     Duration::ZERO
                 }
-                (waiting, None) => {
+                (_, NextCode::Later { wait, .. }) => {
+                    wait.min(if codes.file.is_some() { CODE_FILE_EVERY } else { SLOW_RETRY })
+                }
+                (waiting, NextCode::None) => {
                     if !said_waiting && matches!(waiting, Access::Unclaimed) {
                         tracing::warn!(
                             "this hub is not claimed; run `hub-agent claim --code CODE`. What is heard is kept meanwhile"
@@ -144,6 +209,19 @@ impl Service {
         }
     }
 
+    /// Tells why the code of the configuration is not used at once: in the log when the wait begins, and in the status.
+    fn say_reuse(&self, credentials: Credentials, reason: &str, wait: Duration, log: bool) {
+        if log {
+            tracing::warn!(
+                retry_secs = wait.as_secs(),
+                device_instance_id = self.device_instance_id,
+                "the service refuses what this hub got for its claim code, and the code is used again later. {SAME_IDENTITY}"
+            );
+        }
+        let reason = format!("{reason}. Its claim code is used again later. {SAME_IDENTITY}");
+        self.access.send_replace(Access::Refused { credentials, reason });
+    }
+
     /// Asks again with credentials that were refused: a hub that was shut out by mistake comes back by itself.
     async fn ask_again(&self, credentials: Credentials) {
         self.access.send_replace(Access::Granted(credentials));
@@ -158,7 +236,12 @@ impl Service {
         backoff: &mut Backoff,
         spool: &Spool,
     ) -> Duration {
-        match self.claim(&code, spool).await {
+        let result = self.claim(&code, spool).await;
+        // Also when the credentials could not be written.
+        if self.granted().is_ok() {
+            codes.worked(code.clone());
+        }
+        match result {
             Ok(_) => {
                 backoff.reset();
                 Duration::ZERO
@@ -181,6 +264,35 @@ impl Service {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_code_that_worked_waits_longer_each_time_and_another_is_used_at_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("code");
+        let mut codes = CodeSource::new(Some("ONE".into()), Some(file.clone()));
+        let mut longest = Duration::ZERO;
+        for _ in 0..8 {
+            let NextCode::Fresh(code) = codes.next() else { panic!("a code") };
+            assert_eq!(code.expose_secret(), "ONE");
+            codes.worked(code);
+            let NextCode::Later { wait, new: true } = codes.next() else { panic!("not at once") };
+            assert!(wait > FIRST_REUSE / 3 && wait <= LONGEST_REUSE, "{wait:?}");
+            longest = longest.max(wait);
+            assert!(matches!(codes.next(), NextCode::Later { new: false, .. }));
+            // The wait is over.
+            codes.worked.as_mut().unwrap().again_at = Some(Instant::now());
+        }
+        assert!(longest > LONGEST_REUSE / 3, "{longest:?}");
+        codes.worked("ONE".into());
+        std::fs::write(&file, "TWO\n").unwrap();
+        let NextCode::Fresh(code) = codes.next() else { panic!("the file's") };
+        assert_eq!(code.expose_secret(), "TWO");
+        codes.refused = Some(code);
+        assert!(matches!(codes.next(), NextCode::Later { .. }));
+        std::fs::remove_file(&file).unwrap();
+        codes.refused = Some("ONE".into());
+        assert!(matches!(codes.next(), NextCode::None));
+    }
 
     #[test]
     fn a_token_is_renewed_in_time_and_never_again_and_again() {

@@ -330,6 +330,30 @@ async fn an_upload_refused_for_good_blocks_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_hubs_of_one_identity_do_not_use_up_their_code() {
+    let service = Service::start().await;
+    service.change(|kept| kept.endless_codes = true);
+    let sites = [Site::new(600, 10), Site::new(600, 10)];
+    let mut agents = Vec::new();
+    for (number, site) in sites.iter().enumerate() {
+        agents.push(site.claimed(&service).spawn().unwrap());
+        service.until("the claim", |kept| (kept.claims.len() > number).then_some(())).await;
+    }
+    let status = until_status(&sites[0], |status| {
+        status["accessReason"]
+            .as_str()
+            .is_some_and(|reason| reason.contains("another hub may have the same identity") && reason.contains("401"))
+    })
+    .await;
+    assert_eq!(status["access"], "REFUSED");
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    service.change(|kept| assert_eq!(kept.claims.len(), 2));
+    for agent in &mut agents {
+        assert_eq!(stop(agent).await, Some(0));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_operator_s_roles_arrive_at_once_and_last() {
     let site = Site::new(10, 10);
     let service = Service::start().await;

@@ -55,6 +55,8 @@ pub struct Kept {
     tokens: usize,
     blocked: bool,
     codes: Vec<String>,
+    /// Codes are good for more than one claim.
+    pub endless_codes: bool,
     lifetime_secs: i64,
     lose_refreshes: usize,
     desired: Option<Value>,
@@ -196,7 +198,12 @@ async fn claim(State(shared): State<Arc<Shared>>, Json(body): Json<Value>) -> Re
     let Some(at) = kept.codes.iter().position(|code| body["claimCode"] == json!(code)) else {
         return problem(400, "CLAIM_CODE_INVALID");
     };
-    kept.codes.remove(at);
+    if kept.endless_codes {
+        // Leaves no room for the tokens of the claim before.
+        kept.tokens += 1;
+    } else {
+        kept.codes.remove(at);
+    }
     kept.claims.push(body);
     kept.tokens += 1;
     let answer = json!({"hubUuid": HUB, "tenantUuid": TENANT, "accessToken": kept.token(kept.tokens), "refreshToken": "refresh",
