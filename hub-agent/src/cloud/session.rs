@@ -1,5 +1,6 @@
 //! Keeps the hub let in for as long as the agent runs: claims when a code turns up, renews in time, waits where only a person can help.
 
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -45,6 +46,9 @@ pub struct CodeSource {
     refused: Option<SecretString>,
     worked: Option<Worked>,
     reuse: Backoff,
+    /// Why the last claim failed that is to be tried again, and why the file could not be read: said once each.
+    failed_with: Option<String>,
+    unreadable: Option<String>,
 }
 
 /// A code that got this hub its credentials.
@@ -70,13 +74,13 @@ enum NextCode {
 
 impl CodeSource {
     pub fn new(code: Option<SecretString>, file: Option<PathBuf>) -> Self {
-        Self { code, file, refused: None, worked: None, reuse: Backoff::new(FIRST_REUSE, LONGEST_REUSE) }
+        let reuse = Backoff::new(FIRST_REUSE, LONGEST_REUSE);
+        Self { code, file, refused: None, worked: None, reuse, failed_with: None, unreadable: None }
     }
 
     /// A code that has not been refused yet. The file may come, and change, at any time.
     fn next(&mut self) -> NextCode {
-        let from_file = self.file.as_ref().and_then(|file| std::fs::read_to_string(file).ok());
-        let from_file = from_file.map(|text| SecretString::from(text.trim().to_owned()));
+        let from_file = self.read_file();
         let same =
             |one: &SecretString, other: &SecretString| one.expose_secret().trim() == other.expose_secret().trim();
         let mut worked_before = None;
@@ -101,6 +105,26 @@ impl CodeSource {
             Duration::ZERO => NextCode::Fresh(code),
             wait => NextCode::Later { wait, new },
         }
+    }
+
+    fn read_file(&mut self) -> Option<SecretString> {
+        let file = self.file.as_ref()?;
+        let unreadable = match std::fs::read_to_string(file) {
+            Ok(text) => {
+                self.unreadable = None;
+                return Some(SecretString::from(text.trim().to_owned()));
+            }
+            // It may come later.
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            Err(error) => Some(error.to_string()),
+        };
+        if let Some(error) = &unreadable
+            && self.unreadable != unreadable
+        {
+            tracing::warn!(file = %file.display(), error, "the file of the claim code cannot be read; it is tried again");
+        }
+        self.unreadable = unreadable;
+        None
     }
 
     fn worked(&mut self, code: SecretString) {
@@ -240,6 +264,7 @@ impl Service {
         // Also when the credentials could not be written.
         if self.granted().is_ok() {
             codes.worked(code.clone());
+            codes.failed_with = None;
         }
         match result {
             Ok(_) => {
@@ -255,8 +280,19 @@ impl Service {
                 tracing::error!(%error, retry_secs = SLOW_RETRY.as_secs(), "claiming this hub failed");
                 SLOW_RETRY
             }
-            // Said already, where the service was called.
-            Err(ClaimError::Later(_)) => backoff.next(None),
+            Err(error @ ClaimError::Later(_)) => {
+                let wait = backoff.next(None);
+                let text = error.to_string();
+                // Each request has an id of its own, which makes no other reason.
+                let reason = text.split(", request ").next().unwrap_or_default().to_owned();
+                // That nothing answers is said where the service is called.
+                let said = self.contact().unreachable.is_some_and(|why| text.ends_with(&why));
+                if !said && codes.failed_with.as_ref() != Some(&reason) {
+                    tracing::warn!(error = text, "claiming this hub failed; it is tried again");
+                }
+                codes.failed_with = Some(reason);
+                wait
+            }
         }
     }
 }

@@ -330,6 +330,30 @@ async fn an_upload_refused_for_good_blocks_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn why_a_claim_fails_is_said_once() {
+    let site = Site::new(1, 1);
+    let service = Service::start().await;
+    service.change(|kept| kept.claims_fail_with = vec![403, 403, 200, 404]);
+    let log = std::fs::File::create(site.path("log")).unwrap();
+    let mut agent = site.run(&service);
+    // A directory: there, and not to be read.
+    agent.env("HUB_AGENT_CLAIM_CODE", CODE).arg("--claim-code-file").arg(site.dir.path()).stderr(log);
+    let mut agent = agent.spawn().unwrap();
+    service.until("the event", |kept| (kept.event_count() == 1).then_some(())).await;
+    assert_eq!(stop(&mut agent).await, Some(0));
+    let log = std::fs::read_to_string(site.path("log")).unwrap();
+    for (reason, times) in [
+        ("403 CLAIM_FAILED", 1),
+        ("the answer (status 200) is not what the service sends", 1),
+        ("status 404, and not in the service's own form", 1),
+        ("claiming this hub failed", 3),
+        ("the file of the claim code cannot be read", 1),
+    ] {
+        assert_eq!(log.matches(reason).count(), times, "{reason}: {log}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_hubs_of_one_identity_do_not_use_up_their_code() {
     let service = Service::start().await;
     service.change(|kept| kept.endless_codes = true);

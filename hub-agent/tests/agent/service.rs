@@ -55,6 +55,9 @@ pub struct Kept {
     tokens: usize,
     blocked: bool,
     codes: Vec<String>,
+    /// Statuses of the first claims.
+    pub claims_fail_with: Vec<u16>,
+    claims_tried: usize,
     /// Codes are good for more than one claim.
     pub endless_codes: bool,
     lifetime_secs: i64,
@@ -194,6 +197,14 @@ async fn claim(State(shared): State<Arc<Shared>>, Json(body): Json<Value>) -> Re
     let mut kept = shared.kept.lock().unwrap();
     if kept.blocked {
         return problem(423, "HUB_BLOCKED");
+    }
+    kept.claims_tried += 1;
+    match kept.claims_tried.checked_sub(1).and_then(|number| kept.claims_fail_with.get(number)).copied() {
+        None => {}
+        // Something else answers.
+        Some(200) => return "<html>Please log in</html>".into_response(),
+        Some(404) => return StatusCode::NOT_FOUND.into_response(),
+        Some(status) => return problem(status, "CLAIM_FAILED"),
     }
     let Some(at) = kept.codes.iter().position(|code| body["claimCode"] == json!(code)) else {
         return problem(400, "CLAIM_CODE_INVALID");
