@@ -8,8 +8,9 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
-use clap::{Arg, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap::{Arg, Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use secrecy::SecretString;
 
 use crate::ble::{RadioConfig, Replay, ScanMode, Source};
@@ -349,7 +350,7 @@ pub enum Refusal {
 /// The command and its settings from all three sources.
 pub fn load(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli, Refusal> {
     let mut arguments: Vec<OsString> = arguments.into_iter().collect();
-    let given = Cli::command().try_get_matches_from(&arguments).map_err(Refusal::Usage)?;
+    let given = command().try_get_matches_from(&arguments).map_err(|error| refusal(error, &arguments))?;
     let Some((name, matches)) = given.subcommand() else {
         return Cli::from_arg_matches(&given).map_err(Refusal::Usage);
     };
@@ -378,10 +379,57 @@ pub fn load(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli, Refusa
     let at = arguments.iter().skip(1).position(|argument| argument == name).map_or(arguments.len(), |at| at + 2);
     arguments.splice(at..at, flags);
     // The arguments alone were good and so was each setting. Clap's own words could show a secret of the file.
-    Cli::try_parse_from(arguments).map_err(|error| {
+    let refuse = |error: clap::Error| {
         let reason = file::clap_reason(&error);
         Refusal::Config(Failure::Config(format!("{} does not fit the command line: {reason}", path.display())))
+    };
+    let matches = command().try_get_matches_from(arguments).map_err(refuse)?;
+    Cli::from_arg_matches(&matches).map_err(refuse)
+}
+
+/// The command line, for which an empty variable is one that is not set.
+fn command() -> Command {
+    let all = Cli::command();
+    let names: Vec<String> = all.get_subcommands().map(|command| command.get_name().to_owned()).collect();
+    names.into_iter().fold(all, |all, name| {
+        all.mut_subcommand(name, |command| {
+            command.mut_args(|arg| match arg.get_env().and_then(std::env::var_os) {
+                Some(value) if value.is_empty() => arg.env(None::<&str>),
+                _ => arg,
+            })
+        })
     })
+}
+
+/// A wrong value of a setting is one wherever it stands; clap would call it wrong usage, and name the flag for a variable.
+fn refusal(error: clap::Error, arguments: &[OsString]) -> Refusal {
+    let wrong_value = match error.kind() {
+        // Also that of a flag without any.
+        ErrorKind::InvalidValue => {
+            !matches!(error.get(ContextKind::InvalidValue), Some(ContextValue::String(value)) if value.is_empty())
+        }
+        kind => kind == ErrorKind::ValueValidation,
+    };
+    let (true, Some(ContextValue::String(shown))) = (wrong_value, error.get(ContextKind::InvalidArg)) else {
+        return Refusal::Usage(error);
+    };
+    // Shown with its value's name: `--silence <TIME>`.
+    let flag = shown.split([' ', '=']).next().unwrap_or_default();
+    let all = Cli::command();
+    let env = all
+        .get_subcommands()
+        .flat_map(Command::get_arguments)
+        .find(|arg| arg.get_long().is_some_and(|long| flag.strip_prefix("--") == Some(long)) && arg.get_env().is_some())
+        .and_then(Arg::get_env);
+    let Some(env) = env else {
+        return Refusal::Usage(error);
+    };
+    let on_the_line = arguments
+        .iter()
+        .filter_map(|argument| argument.to_str())
+        .any(|argument| argument.strip_prefix(flag).is_some_and(|value| value.is_empty() || value.starts_with('=')));
+    let name = if on_the_line { flag.into() } else { env.to_string_lossy() };
+    Refusal::Config(Failure::Config(format!("{name}: {}", file::clap_reason(&error))))
 }
 
 /// The service's address: what every command that calls it needs.
@@ -485,6 +533,19 @@ mod tests {
         assert!(args.claim.claim_code.is_some() && args.radio.replay.is_some());
         assert!(matches!(load_line(&["version"]), Cmd::Version));
         assert!(matches!(load_line(&["scan", "--json"]), Cmd::Scan(_)));
+    }
+
+    #[test]
+    fn a_wrong_value_on_the_command_line_is_a_wrong_setting() {
+        for (line, part) in [
+            ("--silence=abc", "--silence: write it as a whole number"),
+            ("--log-format=xml", "--log-format: possible values are auto, text, json"),
+        ] {
+            let Err(Refusal::Config(failure)) = run_with("", &[line]) else { panic!("{line}") };
+            assert!(failure.to_string().starts_with(part), "{failure}");
+        }
+        assert!(matches!(run_with("", &["--silence"]), Err(Refusal::Usage(_))));
+        assert!(matches!(run_with("", &["--silense=5s"]), Err(Refusal::Usage(_))));
     }
 
     #[test]

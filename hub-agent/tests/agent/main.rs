@@ -511,6 +511,20 @@ async fn wrong_settings_and_wrong_usage_have_their_exit_codes() {
         assert_eq!(ended.status.code(), Some(code), "{said}");
         assert!(!said.contains("ABCD"), "{said}");
     }
+    let mut variable = site.command("run");
+    variable.env("HUB_AGENT_SILENCE", "abc");
+    let variable = output(variable).await;
+    let said = text(&variable.stderr);
+    assert!(variable.status.code() == Some(3) && said.contains("HUB_AGENT_SILENCE: write it as"), "{said}");
+    let mut empty = site.command("status");
+    empty.envs(["SILENCE", "LOG", "SERVICE_URL", "HUB_IDENTIFIER"].map(|name| (format!("HUB_AGENT_{name}"), "")));
+    empty.env("HUB_AGENT_CONFIG", "");
+    assert_eq!(output(empty).await.status.code(), Some(1));
+    let mut empty = site.run(&Service::start().await);
+    empty.envs(["SILENCE", "ADAPTERS", "REPLAY_LOOP", "CA_FILE"].map(|name| (format!("HUB_AGENT_{name}"), "")));
+    let mut empty = empty.spawn().unwrap();
+    until_status(&site, |_| true).await;
+    assert_eq!(stop(&mut empty).await, Some(0));
     let mut usage = site.command("run");
     usage.arg("--no-such-flag");
     assert_eq!(output(usage).await.status.code(), Some(2));
