@@ -40,11 +40,33 @@ struct Waiting {
     left_out: u64,
 }
 
+const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
+
+/// A filter as it was written. A word that is no level would be taken for the name of a part of the program, and turn all others off.
+pub fn filter(text: &str) -> Result<String, String> {
+    let parts: Vec<&str> = text.split(',').map(str::trim).filter(|part| !part.is_empty()).collect();
+    if parts.is_empty() {
+        return Err(format!("it is empty; the levels are {}", LEVELS.join(", ")));
+    }
+    for part in parts.iter().filter(|part| !part.contains(['=', '[', ']', '{', '}'])) {
+        if part.parse::<LevelFilter>().is_err() {
+            let nearest = LEVELS.iter().find(|level| strsim::jaro_winkler(part, level) > 0.85);
+            let meant = nearest.map(|level| format!("Did you mean {level}? ")).unwrap_or_default();
+            return Err(format!("`{part}` is no level. {meant}The levels are {}", LEVELS.join(", ")));
+        }
+    }
+    let text = parts.join(",");
+    match EnvFilter::try_new(&text) {
+        Ok(_) => Ok(text),
+        Err(error) => Err(format!("{error}; write it as info, or info,hub_agent::ble=debug")),
+    }
+}
+
 /// Sets up logging. To be called once.
 pub fn init(args: &LogArgs) -> Result<Outbox, Failure> {
     // That library repeats, at every attempt, what the agent says once.
     let filter = EnvFilter::try_new(format!("rustls_platform_verifier=off,{}", args.log))
-        .map_err(|error| Failure::Config(format!("log: {error}; write it as info, or info,hub_agent::ble=debug")))?;
+        .map_err(|error| Failure::Config(format!("log: {error}")))?;
     let outbox = Outbox::default();
     let shipped = outbox.clone().with_filter(match args.ship_logs {
         ShipLogs::Off => LevelFilter::OFF,
@@ -168,6 +190,18 @@ impl Visit for Fields<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_filter_that_would_turn_the_logs_off_by_mistake_is_refused() {
+        for good in ["info", "WARN", "off", "info,hub_agent::ble=debug", "hub_agent=trace", "info, hub_agent=debug"] {
+            assert!(filter(good).is_ok(), "{good}");
+        }
+        for wrong in ["", " ", ",", "warning", "verbose", "inf", "none", "info,hub_agent", "hub_agent=verbose"] {
+            assert!(filter(wrong).is_err(), "{wrong:?}");
+        }
+        assert!(filter("warning").unwrap_err().contains("Did you mean warn?"));
+        assert!(filter("verbose").unwrap_err().contains("The levels are off, error, warn, info, debug, trace"));
+    }
 
     #[test]
     fn events_become_bounded_entries() {

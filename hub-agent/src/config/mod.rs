@@ -17,6 +17,7 @@ use crate::ble::{RadioConfig, Replay, ScanMode, Source};
 use crate::commands::check::CheckArgs;
 use crate::commands::scan::ScanArgs;
 use crate::error::Failure;
+use crate::logs;
 
 pub const DEFAULT_CONFIG_FILE: &str = "/etc/hub-agent/config.toml";
 
@@ -126,7 +127,7 @@ pub struct CommonArgs {
 #[command(next_help_heading = "Logs")]
 pub struct LogArgs {
     /// What to log: error, warn, info, debug, or a filter such as `info,hub_agent::ble=debug`.
-    #[arg(long, env = "HUB_AGENT_LOG", value_name = "FILTER", default_value = "info")]
+    #[arg(long, env = "HUB_AGENT_LOG", value_name = "FILTER", default_value = "info", value_parser = logs::filter)]
     pub log: String,
     /// How to write logs: text, json, or auto (text on a terminal and under systemd, else JSON).
     #[arg(long, env = "HUB_AGENT_LOG_FORMAT", value_name = "FORMAT", default_value = "auto")]
@@ -556,6 +557,8 @@ mod tests {
         assert!(text.contains("line 2: spool-max: write it as a whole number"), "{text}");
         let text = refusal("log-format = \"xml\"");
         assert!(text.contains("log-format"), "{text}");
+        let text = refusal("log = \"warning\"");
+        assert!(text.contains("line 1: log: `warning` is no level. Did you mean warn?"), "{text}");
         assert!(refusal("replay-loop = \"yes\"").contains("replay-loop is true or false"));
         assert!(refusal("silence = { a = 1 }").contains("silence takes a string or a number"));
         assert!(refusal("service-url = ").contains("line 1"), "not TOML");
