@@ -160,10 +160,10 @@ pub struct ServiceArgs {
     #[arg(long, env = "HUB_AGENT_HUB_IDENTIFIER", value_name = "LABEL", value_parser = identity_text)]
     pub hub_identifier: Option<String>,
     /// Give up connecting after this long.
-    #[arg(long, env = "HUB_AGENT_CONNECT_TIMEOUT", value_name = "TIME", default_value = "10s")]
+    #[arg(long, env = "HUB_AGENT_CONNECT_TIMEOUT", value_name = "TIME", default_value = "10s", value_parser = some_time)]
     pub connect_timeout: Span,
     /// Give up on an answer that has not come after this long.
-    #[arg(long, env = "HUB_AGENT_REQUEST_TIMEOUT", value_name = "TIME", default_value = "30s")]
+    #[arg(long, env = "HUB_AGENT_REQUEST_TIMEOUT", value_name = "TIME", default_value = "30s", value_parser = some_time)]
     pub request_timeout: Span,
 }
 
@@ -189,7 +189,7 @@ pub struct RadioArgs {
     #[arg(long, env = "HUB_AGENT_SCAN_MODE", value_name = "MODE", default_value = "auto", value_parser = scan_mode)]
     pub scan_mode: ScanMode,
     /// An adapter that hears nothing for this long is looked into.
-    #[arg(long, env = "HUB_AGENT_SILENCE", value_name = "TIME", default_value = "60s")]
+    #[arg(long, env = "HUB_AGENT_SILENCE", value_name = "TIME", default_value = "60s", value_parser = some_time)]
     pub silence: Span,
     /// Play a recorded trace (JSON Lines, or those compressed with zstd) instead of listening.
     #[arg(long, env = "HUB_AGENT_REPLAY", value_name = "FILE")]
@@ -223,10 +223,10 @@ pub struct ReportArgs {
     #[arg(long, env = "HUB_AGENT_DEDUP_WINDOW", value_name = "TIME", default_value = "10s")]
     pub dedup_window: Span,
     /// How long a window of --report windows is.
-    #[arg(long, env = "HUB_AGENT_REPORT_WINDOW", value_name = "TIME", default_value = "60s")]
+    #[arg(long, env = "HUB_AGENT_REPORT_WINDOW", value_name = "TIME", default_value = "60s", value_parser = some_time)]
     pub report_window: Span,
     /// How often to report the state of the machine and of the agent.
-    #[arg(long, env = "HUB_AGENT_TELEMETRY_INTERVAL", value_name = "TIME", default_value = "60s")]
+    #[arg(long, env = "HUB_AGENT_TELEMETRY_INTERVAL", value_name = "TIME", default_value = "60s", value_parser = some_time)]
     pub telemetry_interval: Span,
 }
 
@@ -263,7 +263,7 @@ impl RunArgs {
 #[command(next_help_heading = "Spool and upload")]
 pub struct SpoolArgs {
     /// Most the spool may hold. When it is full the oldest advertisements go first.
-    #[arg(long, env = "HUB_AGENT_SPOOL_MAX", value_name = "SIZE", default_value = "256MiB")]
+    #[arg(long, env = "HUB_AGENT_SPOOL_MAX", value_name = "SIZE", default_value = "256MiB", value_parser = some_size)]
     pub spool_max: Size,
     /// The spool stops growing when the disk has less than this left.
     #[arg(long, env = "HUB_AGENT_DISK_HEADROOM", value_name = "SIZE", default_value = "64MiB")]
@@ -307,6 +307,14 @@ impl FromStr for Size {
             number_and_unit(text, &UNITS).ok_or("write it as a whole number and B, KiB, MiB or GiB, such as 256MiB")?;
         if bytes > 1 << 50 { Err("that is more than any disk holds".into()) } else { Ok(Self(bytes)) }
     }
+}
+
+fn some_time(text: &str) -> Result<Span, String> {
+    text.parse().and_then(|span: Span| if span.0.is_zero() { Err("it must be longer than 0".into()) } else { Ok(span) })
+}
+
+fn some_size(text: &str) -> Result<Size, String> {
+    text.parse().and_then(|size: Size| if size.0 == 0 { Err("it must be more than 0".into()) } else { Ok(size) })
 }
 
 fn number_and_unit(text: &str, units: &[(&str, u64)]) -> Option<u64> {
@@ -540,11 +548,15 @@ mod tests {
     fn a_wrong_value_on_the_command_line_is_a_wrong_setting() {
         for (line, part) in [
             ("--silence=abc", "--silence: write it as a whole number"),
+            ("--request-timeout=0s", "--request-timeout: it must be longer than 0"),
+            ("--connect-timeout=0ms", "--connect-timeout: it must be longer than 0"),
+            ("--spool-max=0B", "--spool-max: it must be more than 0"),
             ("--log-format=xml", "--log-format: possible values are auto, text, json"),
         ] {
             let Err(Refusal::Config(failure)) = run_with("", &[line]) else { panic!("{line}") };
             assert!(failure.to_string().starts_with(part), "{failure}");
         }
+        assert!(run_with("", &["--upload-interval=0s", "--dedup-window=0s", "--disk-headroom=0B"]).is_ok());
         assert!(matches!(run_with("", &["--silence"]), Err(Refusal::Usage(_))));
         assert!(matches!(run_with("", &["--silense=5s"]), Err(Refusal::Usage(_))));
     }
