@@ -180,16 +180,10 @@ fn known_keys() -> Vec<String> {
 
 /// `90s`, `15m`, `24h`, `30d`.
 fn lifetime(key: &str, text: &str) -> Result<Duration, ConfigError> {
-    let (number, unit) = text.trim().split_at(text.trim().len().saturating_sub(1));
-    let unit_secs = match unit {
-        "s" => 1,
-        "m" => 60,
-        "h" => 3600,
-        "d" => 86_400,
-        _ => 0,
-    };
-    match number.parse::<u32>() {
-        Ok(number @ 1..=100_000) if unit_secs > 0 => Ok(Duration::from_secs(u64::from(number) * unit_secs)),
+    let units = [('s', 1), ('m', 60), ('h', 3600), ('d', 86_400)];
+    let found = units.into_iter().find_map(|(unit, secs)| Some((text.trim().strip_suffix(unit)?, secs)));
+    match found.map(|(number, unit_secs)| (number.parse::<u32>(), unit_secs)) {
+        Some((Ok(number @ 1..=100_000), unit_secs)) => Ok(Duration::from_secs(u64::from(number) * unit_secs)),
         _ => Err(ConfigError(format!("{key} must be a number and a unit, such as 90s, 15m, 24h or 30d, not `{text}`"))),
     }
 }
@@ -225,6 +219,11 @@ mod tests {
     fn wrong_values_name_their_key() {
         for (text, key) in [
             ("hub-token-lifetime = 'soon'", "hub-token-lifetime"),
+            ("hub-token-lifetime = ''", "hub-token-lifetime"),
+            ("hub-token-lifetime = 'é'", "hub-token-lifetime"),
+            ("hub-token-lifetime = '24€'", "hub-token-lifetime"),
+            ("hub-refresh-lifetime = '24'", "hub-refresh-lifetime"),
+            ("hub-refresh-lifetime = '0d'", "hub-refresh-lifetime"),
             ("upload-limit-per-minute = 0", "upload-limit-per-minute"),
             ("uploads-per-commit = 0", "uploads-per-commit"),
             ("database-url = 'mysql://x'", "database-url"),
