@@ -4,5 +4,6 @@ mod admin;
 mod api;
 mod contract;
 mod demo;
+mod settings;
 mod system;
 mod tasks;

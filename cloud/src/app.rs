@@ -16,9 +16,10 @@ use crate::db::{Db, migrate};
 use crate::domain::accounts::password::Passwords;
 use crate::domain::hubs;
 use crate::domain::streams::{Publisher, Streams};
+use crate::error::Error;
 use crate::http::metrics::Metrics;
 use crate::ingest::{self, Ingest};
-use crate::sealing::{MasterKeyError, Sealer};
+use crate::sealing::{MasterKeyError, OpenError, Sealer};
 
 #[derive(Clone)]
 pub struct App(Arc<Inner>);
@@ -59,20 +60,44 @@ pub enum StartError {
     DataDir { dir: String, source: std::io::Error },
     #[error(transparent)]
     MasterKey(#[from] MasterKeyError),
-    #[error("the database cannot be opened: {0}")]
-    Database(#[from] sqlx::Error),
+    #[error("database-url cannot be used: {0}")]
+    DatabaseUrl(#[from] sqlx::Error),
     #[error("the database's schema cannot be brought up to date: {0}")]
     Migrate(#[from] sqlx::migrate::MigrateError),
+    #[error(
+        "the master key does not fit this database: its signing keys were sealed with another one; put back the key that was used (the setting \
+         master-key, or master.key in the data directory), or name another database"
+    )]
+    OtherMasterKey,
     #[error("the signing keys cannot be read: {0}")]
-    Keys(crate::error::Error),
+    Keys(Error),
     #[error("the bus cannot be used: {0}")]
     Bus(#[from] async_nats::ConnectError),
     #[error("no thread can be started: {0}")]
     Thread(std::io::Error),
     #[error("{0}")]
     Listen(String),
-    #[error("TLS cannot be set up: {0}")]
-    Tls(String),
+    #[error("{key}: {file}: {reason}")]
+    Tls { key: &'static str, file: String, reason: String },
+}
+
+impl StartError {
+    /// Whether a setting is at fault, so that starting again with the same ones will not help.
+    pub const fn is_wrong_setting(&self) -> bool {
+        match self {
+            Self::MasterKey(MasterKeyError::Setting | MasterKeyError::Malformed(_)) => true,
+            // The database is opened, and the bus connected, in the background: what fails here is the URL.
+            Self::DatabaseUrl(_) | Self::Bus(_) => true,
+            Self::OtherMasterKey | Self::Tls { .. } => true,
+            Self::DataDir { .. } | Self::MasterKey(MasterKeyError::File { .. }) => false,
+            Self::Migrate(_) | Self::Keys(_) | Self::Thread(_) | Self::Listen(_) => false,
+        }
+    }
+}
+
+/// A key that cannot be opened is no fault of the database.
+fn keys_unread(error: Error) -> StartError {
+    if error.is_caused_by::<OpenError>() { StartError::OtherMasterKey } else { StartError::Keys(error) }
 }
 
 impl App {
@@ -84,7 +109,7 @@ impl App {
         let now = clock.now();
         migrate::run(&db, now).await?;
         let keys = Keys::new(sealer.clone());
-        keys.load(&db, now).await.map_err(StartError::Keys)?;
+        keys.load(&db, now).await.map_err(keys_unread)?;
         let bus = Bus::open(config.bus.as_ref()).await?;
         let (ingest, writer) = ingest::queue();
         let (streams, commits) = Streams::new(bus.is_shared());

@@ -9,6 +9,8 @@ use clap::Args;
 use secrecy::SecretString;
 use serde::Deserialize;
 
+use crate::sealing;
+
 /// Every setting, as a flag, as `HUB_CLOUD_<FLAG>`, or as a key of the configuration file.
 #[derive(Args, Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -108,6 +110,13 @@ impl Config {
         if !["sqlite:", "postgres://", "postgresql://"].iter().any(|scheme| database_url.starts_with(scheme)) {
             return Err(ConfigError("database-url must begin with `sqlite:` or `postgres://`".into()));
         }
+        if ["sqlite:", "sqlite://"].contains(&database_url.trim()) {
+            return Err(ConfigError("database-url must name a file, such as `sqlite:hub-cloud.sqlite`".into()));
+        }
+        let master_key = flags.master_key.or(file.master_key);
+        if master_key.as_ref().is_some_and(|key| !sealing::is_master_key(key)) {
+            return Err(ConfigError("master-key must be 64 hex digits".into()));
+        }
         let bus = flags.bus.or(file.bus);
         if bus.as_ref().is_some_and(|bus| !bus.starts_with("nats://") && !bus.starts_with("tls://")) {
             return Err(ConfigError("bus must begin with `nats://` or `tls://`".into()));
@@ -137,7 +146,7 @@ impl Config {
             public_url: public_url.map(|url| url.trim_end_matches('/').to_owned()),
             bus: bus.map(SecretString::from),
             tls,
-            master_key: flags.master_key.or(file.master_key).map(SecretString::from),
+            master_key: master_key.map(SecretString::from),
             upload_limit_per_minute: i64::from(limit),
             uploads_per_commit,
             hub_token_lifetime: lifetime(
@@ -227,6 +236,10 @@ mod tests {
             ("upload-limit-per-minute = 0", "upload-limit-per-minute"),
             ("uploads-per-commit = 0", "uploads-per-commit"),
             ("database-url = 'mysql://x'", "database-url"),
+            ("database-url = 'sqlite:'", "database-url"),
+            ("database-url = 'sqlite://'", "database-url"),
+            ("master-key = 'zz'", "master-key"),
+            ("master-key = '00'", "master-key"),
             ("listen = 'here'", "listen"),
             ("tls-cert = 'a.pem'", "tls-cert"),
         ] {
@@ -237,8 +250,11 @@ mod tests {
 
     #[test]
     fn secrets_are_not_printed() {
-        let config = load("database-url = 'postgres://u:hunter2@h/d'\nmaster-key = 'abcdef'").expect("a configuration");
-        let shown = format!("{config:?}");
-        assert!(!shown.contains("hunter2") && !shown.contains("abcdef"), "{shown}");
+        let key = "abcdef01".repeat(8);
+        let text = format!("database-url = 'postgres://u:hunter2@h/d'\nmaster-key = '{key}'");
+        let shown = format!("{:?}", load(&text).expect("a configuration"));
+        assert!(!shown.contains("hunter2") && !shown.contains(&key), "{shown}");
+        let error = load("master-key = 'abcdef'").expect_err("a refusal").to_string();
+        assert!(!error.contains("abcdef"), "{error}");
     }
 }

@@ -122,12 +122,13 @@ impl Error {
     }
 }
 
+/// For logs and the command line, whose readers may know the cause and have no request id.
 impl std::fmt::Display for Error {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0.message)?;
         match &self.0.cause {
-            Some(cause) => write!(f, ": {cause}"),
-            None => Ok(()),
+            Some(cause) if self.is_internal() => write!(f, "{cause}"),
+            Some(cause) => write!(f, "{}: {cause}", self.0.message),
+            None => f.write_str(&self.0.message),
         }
     }
 }
@@ -167,6 +168,11 @@ impl Error {
     /// Whether it is our own fault, so that trying again will not help.
     pub fn is_internal(&self) -> bool {
         self.0.status == StatusCode::INTERNAL_SERVER_ERROR
+    }
+
+    /// Whether it stands for an error of another kind.
+    pub fn is_caused_by<E: std::error::Error + 'static>(&self) -> bool {
+        self.0.cause.as_ref().is_some_and(|cause| cause.is::<E>())
     }
 
     /// Whether the transaction gave way to another one (deadlock or serialization) and may be tried again at once.

@@ -82,7 +82,8 @@ struct Failure {
 
 impl From<StartError> for Failure {
     fn from(error: StartError) -> Self {
-        Self { exit_code: FAILED, message: error.to_string() }
+        let exit_code = if error.is_wrong_setting() { CONFIG_REFUSED } else { FAILED };
+        Self { exit_code, message: error.to_string() }
     }
 }
 

@@ -25,8 +25,10 @@ pub struct OpenError;
 /// Why there is no master key.
 #[derive(Debug, thiserror::Error)]
 pub enum MasterKeyError {
-    #[error("the master key must be 64 hex digits")]
-    Malformed,
+    #[error("master-key must be 64 hex digits")]
+    Setting,
+    #[error("the master key file {0} must hold 64 hex digits; put the right key back")]
+    Malformed(String),
     #[error("the master key file {path} cannot be used: {source}")]
     File { path: String, source: std::io::Error },
 }
@@ -35,20 +37,18 @@ impl Sealer {
     /// The key from the setting, or from `master.key` in the data directory, which is made on the first start.
     pub fn load(setting: Option<&SecretString>, data_dir: &Path) -> Result<Self, MasterKeyError> {
         match setting {
-            Some(hex) => Self::from_hex(hex.expose_secret()),
+            Some(hex) => Self::from_hex(hex.expose_secret()).ok_or(MasterKeyError::Setting),
             None => {
                 let path = data_dir.join("master.key");
-                read_or_create(&path)
-                    .map_err(|source| MasterKeyError::File { path: path.display().to_string(), source })
-                    .and_then(|hex| Self::from_hex(&hex))
+                let name = || path.display().to_string();
+                let hex = read_or_create(&path).map_err(|source| MasterKeyError::File { path: name(), source })?;
+                Self::from_hex(&hex).ok_or_else(|| MasterKeyError::Malformed(name()))
             }
         }
     }
 
-    fn from_hex(text: &str) -> Result<Self, MasterKeyError> {
-        let mut key = [0; 32];
-        hex::decode_to_slice(text.trim(), &mut key).map_err(|_| MasterKeyError::Malformed)?;
-        Ok(Self(Aes256Gcm::new(&key.into())))
+    fn from_hex(text: &str) -> Option<Self> {
+        Some(Self(Aes256Gcm::new(&key_bytes(text)?.into())))
     }
 
     /// `purpose` is bound in: what was sealed for one use opens for no other.
@@ -66,6 +66,17 @@ impl Sealer {
         let payload = Payload { msg: message, aad: purpose.as_bytes() };
         self.0.decrypt(&(*nonce).into(), payload).map_err(|_| OpenError)
     }
+}
+
+/// Whether the text is a master key by its form.
+pub fn is_master_key(text: &str) -> bool {
+    key_bytes(text).is_some()
+}
+
+fn key_bytes(text: &str) -> Option<[u8; 32]> {
+    let mut key = [0; 32];
+    hex::decode_to_slice(text.trim(), &mut key).ok()?;
+    Some(key)
 }
 
 fn read_or_create(path: &Path) -> std::io::Result<String> {

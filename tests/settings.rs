@@ -1,0 +1,57 @@
+//! What the service says of settings that are wrong, and with which exit code, as a person or a unit starts it.
+
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use hub_tests::process::{Process, program};
+use tokio::process::Command;
+
+/// Nothing here serves: it has to end by itself.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+async fn serve(data_dir: &Path, arguments: &[&str], environment: &[(&str, &str)]) -> (Option<i32>, String) {
+    let mut command = Command::new(program("hub-cloud"));
+    command.args(["serve", "--listen", "127.0.0.1:0", "--data-dir"]).arg(data_dir).args(arguments);
+    command.envs(environment.iter().copied()).stdin(Stdio::null()).kill_on_drop(true);
+    let output = tokio::time::timeout(PATIENCE, command.output()).await.expect("it ends").expect("it starts");
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wrong_setting_is_named_and_exits_3() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = |name: &str| dir.path().join(name).display().to_string();
+    let (cert, key) = (path("cert.pem"), path("key.pem"));
+    // A certificate by its armour is enough to get as far as the key.
+    let armoured = "-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----\n";
+    std::fs::write(path("armoured.pem"), armoured).expect("a file");
+    std::fs::write(&cert, "no certificate").expect("a file");
+    std::fs::write(&key, "no key").expect("a file");
+    std::fs::write(path("config.toml"), "master-key = \"zz\"").expect("a file");
+    for (arguments, part) in [
+        (&["--hub-token-lifetime", "24€"][..], "hub-token-lifetime"),
+        (&["--master-key", "00"], "master-key"),
+        (&["--config", &path("config.toml")], "master-key"),
+        (&["--database-url", "sqlite:"], "database-url"),
+        (&["--database-url", "postgres://u:hunter2@host:port/d"], "database-url"),
+        (&["--tls-cert", &cert, "--tls-key", &key], &format!("tls-cert: {cert}")),
+        (&["--tls-cert", &path("missing.pem"), "--tls-key", &key], &format!("tls-cert: {}", path("missing.pem"))),
+        (&["--tls-cert", &path("armoured.pem"), "--tls-key", &key], &format!("tls-key: {key}")),
+    ] {
+        let (code, text) = serve(dir.path(), arguments, &[]).await;
+        assert!(code == Some(3) && text.contains(part) && !text.contains("hunter2"), "{arguments:?}: {code:?} {text}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_database_s_master_key_is_told_as_such() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let data_dir = dir.path().display().to_string();
+    let mut service = Process::start("hub-cloud", &["serve", "--listen", "127.0.0.1:0", "--data-dir", &data_dir], &[]);
+    service.url().await;
+    service.kill().await;
+    let (code, text) = serve(dir.path(), &["--master-key", &"5a".repeat(32)], &[]).await;
+    assert!(code == Some(3) && text.contains("master key does not fit this database"), "{code:?} {text}");
+    assert!(!text.contains("request id"), "{text}");
+}
