@@ -45,6 +45,27 @@ async fn a_wrong_setting_is_named_and_exits_3() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_variable_is_a_setting_and_an_empty_one_is_none() {
+    let dir = tempfile::tempdir().expect("a directory");
+    for (name, part) in [
+        ("HUB_CLOUD_UPLOAD_LIMIT_PER_MINUTE", "--upload-limit-per-minute"),
+        ("HUB_CLOUD_HUB_TOKEN_LIFETIME", "hub-token-lifetime"),
+    ] {
+        let (code, text) = serve(dir.path(), &[], &[(name, "abc")]).await;
+        assert!(code == Some(3) && text.contains(part), "{name}: {code:?} {text}");
+    }
+    let wrong = [("HUB_CLOUD_UPLOAD_LIMIT_PER_MINUTE", "abc")];
+    let (code, text) = serve(dir.path(), &["--uploads-per-commit", "x"], &wrong).await;
+    assert!(code == Some(2) && text.contains("--uploads-per-commit"), "wrong usage comes first: {code:?} {text}");
+    let data_dir = dir.path().display().to_string();
+    let empty = [("HUB_CLOUD_LISTEN", ""), ("HUB_CLOUD_UPLOADS_PER_COMMIT", ""), ("HUB_CLOUD_CONFIG", "")];
+    let arguments = ["serve", "--listen", "127.0.0.1:0", "--data-dir", &data_dir];
+    let mut service = Process::start("hub-cloud", &arguments, &empty);
+    service.url().await;
+    service.kill().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn another_database_s_master_key_is_told_as_such() {
     let dir = tempfile::tempdir().expect("a directory");
     let data_dir = dir.path().display().to_string();

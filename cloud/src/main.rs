@@ -1,14 +1,15 @@
 //! hub-cloud: arguments, configuration, logging, start.
 
+use std::ffi::OsStr;
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use hub_cloud::admin;
 use hub_cloud::app::{App, StartError};
 use hub_cloud::clock::Clock;
-use hub_cloud::config::{Config, Settings};
+use hub_cloud::config::{Config, ConfigError, Settings};
 use hub_cloud::demo;
 use hub_cloud::error::Error;
 use hub_cloud::http::router;
@@ -101,8 +102,39 @@ impl From<demo::Failure> for Failure {
     }
 }
 
+/// Arguments and environment. A wrong argument is wrong usage, which clap tells by itself; a wrong variable is a configuration to refuse.
+fn parse() -> Result<Cli, ConfigError> {
+    // A variable that is empty counts as not set: units and container files leave them so.
+    let is_empty = |name: &OsStr| std::env::var_os(name).is_some_and(|value| value.is_empty());
+    let command = Cli::command().mut_args(|arg| match arg.get_env().is_some_and(is_empty) {
+        true => arg.env(None::<&str>),
+        false => arg,
+    });
+    let error = match command.try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches)) {
+        Ok(cli) => return Ok(cli),
+        // Help or version.
+        Err(error) if !error.use_stderr() => error.exit(),
+        Err(error) => error,
+    };
+    // Where the arguments alone would do, the environment is at fault.
+    match Cli::command().mut_args(|arg| arg.env(None::<&str>)).try_get_matches() {
+        Ok(_) => {
+            let text = error.to_string();
+            let reason = text.lines().next().unwrap_or_default();
+            Err(ConfigError(format!("in the environment: {}", reason.trim_start_matches("error: "))))
+        }
+        Err(usage) => usage.exit(),
+    }
+}
+
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            eprintln!("hub-cloud: {error}");
+            return ExitCode::from(CONFIG_REFUSED);
+        }
+    };
     let config = match &cli.command {
         Command::Demo(_) => demo::config(cli.settings, cli.config.as_deref()),
         _ => Config::load(cli.settings, cli.config.as_deref()),
