@@ -45,6 +45,20 @@ async fn a_wrong_setting_is_named_and_exits_3() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_negative_number_is_a_wrong_value_of_its_setting() {
+    let dir = tempfile::tempdir().expect("a directory");
+    for (flag, value, expected) in [
+        ("--upload-limit-per-minute", "-1", 2),
+        ("--uploads-per-commit", "-1", 2),
+        ("--hub-token-lifetime", "-1h", 3),
+        ("--hub-refresh-lifetime", "-30d", 3),
+    ] {
+        let (code, text) = serve(dir.path(), &[flag, value], &[]).await;
+        assert!(code == Some(expected) && text.contains(&flag[2..]) && text.contains(value), "{flag}: {code:?} {text}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_variable_is_a_setting_and_an_empty_one_is_none() {
     let dir = tempfile::tempdir().expect("a directory");
     for (name, part) in [

@@ -11,7 +11,8 @@ use serde::Deserialize;
 
 use crate::sealing;
 
-/// Every setting, as a flag, as `HUB_CLOUD_<FLAG>`, or as a key of the configuration file.
+/// Every setting, as a flag, as `HUB_CLOUD_<FLAG>`, or as a key of the configuration file. Numbers may begin with a minus, so that the refusal
+/// names their setting and not an unknown flag.
 #[derive(Args, Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Settings {
@@ -48,19 +49,43 @@ pub struct Settings {
     pub master_key: Option<String>,
 
     /// Uploads a minute for each tenant and kind of upload [default: 100]
-    #[arg(long, global = true, env = "HUB_CLOUD_UPLOAD_LIMIT_PER_MINUTE", value_name = "COUNT")]
+    #[arg(
+        long,
+        global = true,
+        env = "HUB_CLOUD_UPLOAD_LIMIT_PER_MINUTE",
+        value_name = "COUNT",
+        allow_negative_numbers = true
+    )]
     pub upload_limit_per_minute: Option<u32>,
 
     /// Uploads that share one transaction at most; 1 gives each its own [default: 1024]
-    #[arg(long, global = true, env = "HUB_CLOUD_UPLOADS_PER_COMMIT", value_name = "COUNT")]
+    #[arg(
+        long,
+        global = true,
+        env = "HUB_CLOUD_UPLOADS_PER_COMMIT",
+        value_name = "COUNT",
+        allow_negative_numbers = true
+    )]
     pub uploads_per_commit: Option<usize>,
 
     /// How long a hub's access token lives, such as 24h [default: 24h]
-    #[arg(long, global = true, env = "HUB_CLOUD_HUB_TOKEN_LIFETIME", value_name = "DURATION")]
+    #[arg(
+        long,
+        global = true,
+        env = "HUB_CLOUD_HUB_TOKEN_LIFETIME",
+        value_name = "DURATION",
+        allow_hyphen_values = true
+    )]
     pub hub_token_lifetime: Option<String>,
 
     /// How long a hub's refresh token lives after its last use [default: 30d]
-    #[arg(long, global = true, env = "HUB_CLOUD_HUB_REFRESH_LIFETIME", value_name = "DURATION")]
+    #[arg(
+        long,
+        global = true,
+        env = "HUB_CLOUD_HUB_REFRESH_LIFETIME",
+        value_name = "DURATION",
+        allow_hyphen_values = true
+    )]
     pub hub_refresh_lifetime: Option<String>,
 
     /// Logs to write: error, warn, info, debug, or a filter such as hub_cloud=debug [default: warn]

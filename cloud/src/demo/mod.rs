@@ -48,7 +48,7 @@ pub struct Options {
     bluez: bool,
 
     /// Pace of the trace: 1 as recorded, 10 ten times as fast
-    #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = speed)]
+    #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = speed, allow_negative_numbers = true)]
     speed: f64,
 }
 
