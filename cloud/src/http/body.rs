@@ -2,11 +2,12 @@
 //! given up at the first byte too many, so a zip bomb costs no more than the limit.
 
 use std::io::Read;
+use std::time::Duration;
 
-use axum::body::{Body, to_bytes};
+use axum::body::{Body, BodyDataStream};
 use axum::extract::Request;
 use axum::http::{HeaderMap, StatusCode, header};
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
 
 use crate::error::{Error, Result};
@@ -19,6 +20,8 @@ pub const MAX_UPLOAD_BYTES: usize = 4 * 1024 * 1024;
 pub const MAX_UNPACKED_BYTES: usize = 32 * 1024 * 1024;
 /// How much of a body that is too large is read before it is refused.
 const MAX_PASSED_OVER_BYTES: usize = 32 * 1024 * 1024;
+/// A client that sends nothing more of a body for this long is given up, as one that sends no head is.
+const PATIENCE: Duration = Duration::from_secs(30);
 /// Above this, unpacking runs beside the request threads, not on them.
 const INLINE_UNPACK_BYTES: usize = 64 * 1024;
 
@@ -76,19 +79,19 @@ async fn read(request: Request, limit: usize) -> Result<Bytes> {
     let declared = request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
     if declared.is_some_and(|length: u64| length > limit as u64) {
         if !request.headers().contains_key(header::EXPECT) {
-            pass_over(request.into_body()).await;
+            pass_over(request.into_body(), PATIENCE).await;
         }
         return Err(too_large(limit, ""));
     }
-    read_body(request.into_body(), limit).await
+    read_body(request.into_body(), limit, PATIENCE).await
 }
 
 /// Reads what is refused anyway: few clients look for an answer before they have sent all. One that waits for `100 Continue` does, and one
-/// that sends far too much is cut off.
-async fn pass_over(body: Body) {
+/// that sends far too much, or nothing more, is cut off.
+async fn pass_over(body: Body, patience: Duration) {
     let mut frames = body.into_data_stream();
     let mut bytes = 0;
-    while let Some(Ok(data)) = frames.next().await {
+    while let Ok(Some(data)) = next_frame(&mut frames, patience).await {
         bytes += data.len();
         if bytes > MAX_PASSED_OVER_BYTES {
             return;
@@ -96,17 +99,35 @@ async fn pass_over(body: Body) {
     }
 }
 
-async fn read_body(body: Body, limit: usize) -> Result<Bytes> {
-    to_bytes(body, limit).await.map_err(|error| {
-        let mut cause: Option<&dyn std::error::Error> = Some(&error);
-        while let Some(inner) = cause {
-            if inner.is::<http_body_util::LengthLimitError>() {
-                return too_large(limit, "");
-            }
-            cause = inner.source();
-        }
-        Error::bad_request("INCOMPLETE_BODY", "the body ended before it was complete")
-    })
+async fn read_body(body: Body, limit: usize, patience: Duration) -> Result<Bytes> {
+    let mut frames = body.into_data_stream();
+    let within = |bytes: usize| if bytes <= limit { Ok(()) } else { Err(too_large(limit, "")) };
+    let Some(first) = next_frame(&mut frames, patience).await? else { return Ok(Bytes::new()) };
+    within(first.len())?;
+    // Most bodies are one frame, which is taken as it came.
+    let Some(second) = next_frame(&mut frames, patience).await? else { return Ok(first) };
+    let mut whole = BytesMut::from(first);
+    let mut next = Some(second);
+    while let Some(data) = next {
+        within(whole.len() + data.len())?;
+        whole.extend_from_slice(&data);
+        next = next_frame(&mut frames, patience).await?;
+    }
+    Ok(whole.freeze())
+}
+
+/// The next part of a body, waited for no longer than `patience`.
+async fn next_frame(frames: &mut BodyDataStream, patience: Duration) -> Result<Option<Bytes>> {
+    match tokio::time::timeout(patience, frames.next()).await {
+        Ok(Some(Ok(data))) => Ok(Some(data)),
+        Ok(None) => Ok(None),
+        Ok(Some(Err(_))) => Err(Error::bad_request("INCOMPLETE_BODY", "the body ended before it was complete")),
+        Err(_) => Err(Error::new(
+            StatusCode::REQUEST_TIMEOUT,
+            "REQUEST_TIMEOUT",
+            format!("nothing more of the body came for {} seconds; send the request again", patience.as_secs()),
+        )),
+    }
 }
 
 fn too_large(limit: usize, how: &str) -> Error {
@@ -168,4 +189,50 @@ fn unpack(encoding: Encoding, packed: &[u8], limit: usize) -> Result<Option<Byte
         }
     };
     Ok((unpacked.len() <= limit).then(|| Bytes::from(unpacked)))
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::stream;
+
+    use super::*;
+
+    const SHORT: Duration = Duration::from_millis(1);
+
+    fn body_of(frames: &[&'static str]) -> Body {
+        let frames: Vec<Result<Bytes>> = frames.iter().map(|&frame| Ok(Bytes::from_static(frame.as_bytes()))).collect();
+        Body::from_stream(stream::iter(frames))
+    }
+
+    #[tokio::test]
+    async fn frames_are_joined_up_to_the_limit() {
+        for (frames, expected) in
+            [(&[][..], ""), (&["12345"], "12345"), (&["12", "345"], "12345"), (&["1", "", "2", "345"], "12345")]
+        {
+            assert_eq!(read_body(body_of(frames), 5, PATIENCE).await.expect("a body"), expected);
+        }
+        for frames in [&["123456"][..], &["12345", "6"], &["1", "2345", "6"]] {
+            let error = read_body(body_of(frames), 5, PATIENCE).await.expect_err("a refusal");
+            assert_eq!((error.status().as_u16(), error.code()), (413, "BODY_TOO_LARGE"), "{frames:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_body_that_stops_coming_is_given_up() {
+        let stalls =
+            |frames: &[&'static str]| Body::from_stream(body_of(frames).into_data_stream().chain(stream::pending()));
+        for frames in [&[][..], &["1"], &["1", "2", "3"]] {
+            let error = read_body(stalls(frames), 5, SHORT).await.expect_err("a refusal");
+            assert_eq!((error.status().as_u16(), error.code()), (408, "REQUEST_TIMEOUT"), "{frames:?}");
+        }
+        // What is refused anyway is not waited for either.
+        pass_over(stalls(&["1", "2"]), SHORT).await;
+    }
+
+    #[tokio::test]
+    async fn a_body_cut_short_is_incomplete() {
+        let cut = stream::iter([Ok(Bytes::from_static(b"1")), Err(std::io::Error::other("gone"))]);
+        let error = read_body(Body::from_stream(cut), 5, PATIENCE).await.expect_err("a refusal");
+        assert_eq!((error.status().as_u16(), error.code()), (400, "INCOMPLETE_BODY"));
+    }
 }
