@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 
 pub const DEFAULT_SIZE: i64 = 20;
 pub const MAX_SIZE: i64 = 100;
-/// Counting and skipping end here: further back, a client narrows `from` and `to`.
+/// Counting and skipping end here: further back, a client narrows the list by its filters.
 pub const MAX_OFFSET: i64 = 100_000;
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -50,7 +50,10 @@ fn checked_offset(page_index: i64, size: i64) -> Result<i64> {
     match page_index.checked_mul(size) {
         Some(offset @ 0..=MAX_OFFSET) => Ok(offset),
         Some(..=-1) => Err(Error::field("page", "must not be negative")),
-        _ => Err(Error::field("page", format!("reaches beyond record {MAX_OFFSET}; narrow `from` and `to` instead"))),
+        _ => Err(Error::field(
+            "page",
+            format!("pages begin at record {MAX_OFFSET} at the latest; where the list has filters, narrow it by them"),
+        )),
     }
 }
 
@@ -221,4 +224,20 @@ pub struct PageOf<T> {
     pub total_pages: i64,
     pub first: bool,
     pub last: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_too_far_back_is_refused_in_words_that_fit_every_list() {
+        assert_eq!(checked_offset(1000, 100).expect("an offset"), MAX_OFFSET);
+        for page_index in [1001, i64::MAX] {
+            let error = checked_offset(page_index, 100).expect_err("a refusal").to_string();
+            assert!(error.contains("`page`") && error.contains("100000"), "{error}");
+            assert!(!error.contains("`from`"), "not every list has it: {error}");
+        }
+        assert!(checked_offset(-1, 100).expect_err("a refusal").to_string().contains("negative"));
+    }
 }
