@@ -53,6 +53,8 @@ async fn makes_an_administrator_beside_the_running_service() {
     assert_eq!(roles(login["data"]["accessToken"].as_str().expect("a token")), json!(["PLATFORM_ADMIN"]));
     let (code, text) = told(&create(dir.path(), &by_stdin, &line).await);
     assert!(code == Some(0) && text.contains("already; nothing was changed"), "{code:?} {text}");
+    let (code, text) = told(&create(dir.path(), &by_stdin, "another password\n").await);
+    assert!(code == Some(1) && text.contains("another password; nothing was changed"), "{code:?} {text}");
 
     // Somebody who registered first must not be made an administrator by mistake.
     let body = json!({"email": "ada@example.com", "password": PASSWORD});
@@ -60,7 +62,7 @@ async fn makes_an_administrator_beside_the_running_service() {
     assert_eq!(roles(registered["data"]["accessToken"].as_str().expect("a token")), json!([]));
     let for_ada = ["--email", "ada@example.com", "--password-stdin"];
     let (code, text) = told(&create(dir.path(), &for_ada, "another password\n").await);
-    assert!(code == Some(1) && text.contains("another password; give its password"), "{code:?} {text}");
+    assert!(code == Some(1) && text.contains("another password; nothing was changed"), "{code:?} {text}");
     let (code, text) = told(&create(dir.path(), &for_ada, &line).await);
     assert!(code == Some(0) && text.contains("from its next login or refresh on"), "{code:?} {text}");
     let body = json!({"refreshToken": registered["data"]["refreshToken"]});

@@ -201,6 +201,7 @@ pub enum AdminCreated {
     New,
     /// There was such an account, with this password.
     Promoted,
+    /// An administrator's, with this password.
     Already,
 }
 
@@ -219,12 +220,13 @@ pub async fn create_admin(app: &App, email: &str, password: String) -> Result<Ad
         tx.commit(audit("user.create_admin", account.user_uuid)).await?;
         return Ok(AdminCreated::New);
     };
+    // Of an administrator too: who gives another password means to set it, and must not take it for done.
+    if !turn.verify(password, Some(account.password_hash)).await? {
+        let message = "there is an account with this e-mail and another password; nothing was changed: give its password, or another e-mail";
+        return Err(Error::conflict("OTHER_PASSWORD", message));
+    }
     if account.is_platform_admin {
         return Ok(AdminCreated::Already);
-    }
-    if !turn.verify(password, Some(account.password_hash)).await? {
-        let message = "there is an account with this e-mail and another password; give its password, or another e-mail";
-        return Err(Error::conflict("OTHER_PASSWORD", message));
     }
     let mut tx = app.db.begin().await?;
     store::make_admin(&mut tx, account.user_uuid).await?;
