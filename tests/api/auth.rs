@@ -68,6 +68,9 @@ async fn an_email_is_registered_by_one_of_many() {
 async fn every_bad_field_is_named() {
     let long = |count: usize| "x".repeat(count);
     let cases: Vec<(&str, Value, &[&str])> = vec![
+        ("/auth/register", json!({}), &["email", "password"]),
+        ("/auth/register", json!({"email": 1, "password": null, "nickname": []}), &["email", "password", "nickname"]),
+        ("/auth/register", json!({"email": "ada", "password": true}), &["email", "password"]),
         ("/auth/register", json!({"password": PASSWORD}), &["email"]),
         ("/auth/register", json!({"email": null, "password": PASSWORD}), &["email"]),
         ("/auth/register", json!({"email": ["a@example.com"], "password": PASSWORD}), &["email"]),

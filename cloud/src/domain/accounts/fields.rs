@@ -1,6 +1,7 @@
 //! What an e-mail address, a password and a nickname may be. Pure checks; each refusal names its field and says what would do.
 
 use hub_protocol::FieldError;
+use serde_json::Value;
 
 const EMAIL_MAX_BYTES: usize = 254;
 const LOCAL_MAX_BYTES: usize = 64;
@@ -9,6 +10,20 @@ const NICKNAME_MAX_CHARS: usize = 80;
 
 fn refused(field: &str, message: impl Into<String>) -> FieldError {
     FieldError { field: field.to_owned(), message: message.into() }
+}
+
+/// A member of a request that must be text.
+pub fn required(field: &str, value: Option<Value>) -> Result<String, FieldError> {
+    optional(field, value)?.ok_or_else(|| refused(field, "must be given"))
+}
+
+/// A member of a request that is text if it is there.
+pub fn optional(field: &str, value: Option<Value>) -> Result<Option<String>, FieldError> {
+    match value {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(_) => Err(refused(field, "must be a string")),
+    }
 }
 
 /// The address in lower case: two spellings of one mailbox are one account.
@@ -42,14 +57,14 @@ fn is_domain(domain: &str) -> bool {
 }
 
 /// Any characters at all; only the length counts, since length is what guessing meets.
-pub fn password(text: &str) -> Result<(), FieldError> {
+pub fn password(text: String) -> Result<String, FieldError> {
     let (min, max) = (PASSWORD_CHARS.start(), PASSWORD_CHARS.end());
     match text.chars().take(max + 1).count() {
         count if count < *min => {
             Err(refused("password", format!("must have at least {min} characters: shorter ones are guessed")))
         }
         count if count > *max => Err(refused("password", format!("must have at most {max} characters"))),
-        _ => Ok(()),
+        _ => Ok(text),
     }
 }
 
@@ -114,10 +129,10 @@ mod tests {
     #[test]
     fn a_password_has_a_length() {
         for text in ["12345678", "ÄÖÜäöüßẞ", &"x".repeat(200)] {
-            assert!(password(text).is_ok(), "{text}");
+            assert_eq!(password(text.to_owned()).as_deref(), Ok(text));
         }
         for (text, part) in [("", "at least 8"), ("1234567", "at least 8"), (&"x".repeat(201), "at most 200")] {
-            let error = password(text).expect_err(text);
+            let error = password(text.to_owned()).expect_err(text);
             assert_eq!(error.field, "password");
             assert!(error.message.contains(part), "{}", error.message);
         }

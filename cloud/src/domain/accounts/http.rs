@@ -5,8 +5,9 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use super::Session;
+use super::{Session, fields};
 use crate::app::App;
 use crate::authn::keys::PublicKey;
 use crate::authz::Public;
@@ -15,14 +16,18 @@ use crate::http::answer::{Answer, Created, NoContent, json_response};
 use crate::http::client_address::ClientAddress;
 use crate::http::extract::Json;
 
+// The members are read as whatever they are, so that all that are wrong or missing can be named at once.
 #[derive(Deserialize, JsonSchema)]
 pub struct RegisterRequest {
     /// Read without regard to case.
-    email: String,
+    #[schemars(with = "String")]
+    email: Option<Value>,
     /// 8 to 200 characters.
-    password: String,
+    #[schemars(with = "String")]
+    password: Option<Value>,
     /// Up to 80 characters.
-    nickname: Option<String>,
+    #[schemars(with = "Option<String>")]
+    nickname: Option<Value>,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -44,7 +49,12 @@ pub async fn register(
     Json(request): Json<RegisterRequest>,
 ) -> Result<Created<Session>> {
     let RegisterRequest { email, password, nickname } = request;
-    super::register(&app, address, &email, password, nickname.as_deref()).await.map(Created)
+    let registration = super::checked(
+        fields::required("email", email).and_then(|email| fields::email(&email)),
+        fields::required("password", password).and_then(fields::password),
+        fields::optional("nickname", nickname).and_then(|nickname| fields::nickname(nickname.as_deref())),
+    )?;
+    super::register(&app, address, registration).await.map(Created)
 }
 
 pub async fn login(

@@ -43,15 +43,16 @@ pub struct Session {
     pub expires_at: Timestamp,
 }
 
-/// Makes an account and logs it in.
-pub async fn register(
-    app: &App,
-    address: Option<IpAddr>,
-    email: &str,
+/// What an account is made of; [`checked`] alone makes one.
+pub struct Registration {
+    email: String,
     password: String,
-    nickname: Option<&str>,
-) -> Result<Session> {
-    let (email, nickname) = checked(email, &password, nickname)?;
+    nickname: Option<String>,
+}
+
+/// Makes an account and logs it in.
+pub async fn register(app: &App, address: Option<IpAddr>, registration: Registration) -> Result<Session> {
+    let Registration { email, password, nickname } = registration;
     let now = app.clock.now();
     let address: Vec<Subject> = address.map(Subject::address).into_iter().collect();
     {
@@ -74,9 +75,14 @@ pub async fn register(
     Ok(session)
 }
 
-fn checked(email: &str, password: &str, nickname: Option<&str>) -> Result<(String, Option<String>)> {
-    match (fields::email(email), fields::password(password), fields::nickname(nickname)) {
-        (Ok(email), Ok(()), Ok(nickname)) => Ok((email, nickname)),
+/// All that is wrong is told at once.
+fn checked(
+    email: Result<String, FieldError>,
+    password: Result<String, FieldError>,
+    nickname: Result<Option<String>, FieldError>,
+) -> Result<Registration> {
+    match (email, password, nickname) {
+        (Ok(email), Ok(password), Ok(nickname)) => Ok(Registration { email, password, nickname }),
         (email, password, nickname) => {
             let errors: Vec<FieldError> = [email.err(), password.err(), nickname.err()].into_iter().flatten().collect();
             Err(Error::fields(errors))
@@ -208,7 +214,7 @@ pub enum AdminCreated {
 /// Makes a platform administrator, from the command line alone: whoever holds the database and its keys may do so. An account that is there
 /// has to have the same password: it may have been registered, in expectation of this moment, by somebody else.
 pub async fn create_admin(app: &App, email: &str, password: String) -> Result<AdminCreated> {
-    let (email, _) = checked(email, &password, None)?;
+    let Registration { email, password, .. } = checked(fields::email(email), fields::password(password), Ok(None))?;
     let now = app.clock.now();
     let audit = |action, user_uuid: UserUuid| Audit::by_system("COMMAND_LINE", action, user_uuid, now);
     let existing = store::account(&mut app.db.read().await?, &email).await?;
