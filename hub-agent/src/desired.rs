@@ -131,7 +131,8 @@ pub async fn tell_adapters(service: Arc<Service>, mut adapters: watch::Receiver<
             }
         };
         let rest = match service.call(&Request::post_json("/v1/hubs/adapters", body)).await {
-            Ok(answer) if answer.is_success() => {
+            // Not from a login page, which answers 200 to anything.
+            Ok(answer) if answer.is_success() && answer.data::<serde_json::Value>().is_ok() => {
                 backoff.reset();
                 told = Some(now);
                 Duration::ZERO

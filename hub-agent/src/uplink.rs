@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use hub_protocol::HubUuid;
-use hub_protocol::ble::BleUploadResult;
+use hub_protocol::ble::{BleUploadResult, RejectedEvent};
 use reqwest::header::CONTENT_ENCODING;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -182,18 +182,34 @@ fn path(kind: Kind, hub_uuid: HubUuid) -> String {
     }
 }
 
+/// The records the service would not take out of an upload that it has stored. `None` when it did not say, in the one way it does, that the
+/// upload is stored: a login page or a proxy answers 200 to anything, and what is taken for delivered is gone.
+fn stored(kind: Kind, answer: &Answer) -> Option<Vec<RejectedEvent>> {
+    match (kind.is_ble(), answer.status) {
+        (true, 201) => answer.data::<BleUploadResult>().ok().map(|result| result.rejected),
+        (false, 204) => Some(Vec::new()),
+        _ => None,
+    }
+}
+
 impl Lane {
     fn judge(&mut self, batch: &Batch, answer: &Answer) -> Next {
-        match answer.status {
-            _ if answer.is_success() => {
-                if self.said.take().is_some() {
-                    tracing::info!(kind = ?self.kind, "uploads are taken again");
-                }
-                self.backoff.reset();
-                // Slowly back to the usual pace.
-                self.interval = self.interval.mul_f64(0.9).max(self.base_interval);
-                Next::Settle(Verdict::Stored { rejected: self.rejected(batch, answer) })
+        if let Some(rejected) = stored(batch.kind, answer) {
+            if self.said.take().is_some() {
+                tracing::info!(kind = ?self.kind, "uploads are taken again");
             }
+            self.backoff.reset();
+            // Slowly back to the usual pace.
+            self.interval = self.interval.mul_f64(0.9).max(self.base_interval);
+            if let Some(first) = rejected.first() {
+                tracing::warn!(
+                    batch_uuid = %batch.batch, rejected = rejected.len(), index = first.index, reason = first.message,
+                    "the service took an upload but for some of its records"
+                );
+            }
+            return Next::Settle(Verdict::Stored { rejected: rejected.len() as u64 });
+        }
+        match answer.status {
             413 if batch.records > 1 => {
                 self.max_records = (batch.records / 2).max(1);
                 Next::Settle(Verdict::TooLarge)
@@ -216,21 +232,6 @@ impl Lane {
                 Next::Wait(self.backoff.next(answer.retry_after))
             }
         }
-    }
-
-    fn rejected(&self, batch: &Batch, answer: &Answer) -> u64 {
-        if !batch.kind.is_ble() {
-            return 0;
-        }
-        // A success counts as one even when its body cannot be read: the batch is stored.
-        let Ok(result) = answer.data::<BleUploadResult>() else { return 0 };
-        if let Some(first) = result.rejected.first() {
-            tracing::warn!(
-                batch_uuid = %batch.batch, rejected = result.rejected.len(), index = first.index, reason = first.message,
-                "the service took an upload but for some of its records"
-            );
-        }
-        result.rejected.len() as u64
     }
 
     /// Says a trouble once.

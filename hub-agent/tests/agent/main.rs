@@ -378,6 +378,20 @@ async fn two_hubs_of_one_identity_do_not_use_up_their_code() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_login_page_in_between_takes_nothing() {
+    let site = Site::new(200, 5);
+    let service = Service::start().await;
+    let mut agent = site.claimed(&service).spawn().unwrap();
+    service.until("some events", |kept| (kept.event_count() > 20).then_some(())).await;
+    service.change(|kept| kept.login_page(true));
+    until_status(&site, |status| status["spool"]["events"].as_u64().unwrap() > 100).await;
+    service.change(|kept| kept.login_page(false));
+    service.until("all events", |kept| (kept.event_count() == 200).then_some(())).await;
+    assert_eq!(stop(&mut agent).await, Some(0));
+    service.change(|kept| assert_once(kept));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_operator_s_roles_arrive_at_once_and_last() {
     let site = Site::new(10, 10);
     let service = Service::start().await;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use axum::body::Bytes;
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde_json::{Value, json};
@@ -62,6 +62,7 @@ pub struct Kept {
     pub endless_codes: bool,
     lifetime_secs: i64,
     lose_refreshes: usize,
+    login_page: bool,
     desired: Option<Value>,
 }
 
@@ -162,6 +163,11 @@ impl Kept {
         self.lose_refreshes = count;
     }
 
+    /// Something in between answers everything that is uploaded with a page of its own, and status 200.
+    pub fn login_page(&mut self, is_there: bool) {
+        self.login_page = is_there;
+    }
+
     pub fn desire(&mut self, settings: Value) {
         let revision = self.desired.as_ref().map_or(1, |state| state["revision"].as_i64().unwrap() + 1);
         self.desired = Some(json!({"revision": revision, "agent": {}, "apps": [], "jobs": [], "scanConfigRevision": 0,
@@ -247,6 +253,9 @@ async fn refresh(State(shared): State<Arc<Shared>>, headers: HeaderMap, Json(bod
 }
 
 async fn events(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes) -> Response {
+    if shared.kept.lock().unwrap().login_page {
+        return Html("<html>Please log in</html>").into_response();
+    }
     if !authorized(&shared.kept.lock().unwrap(), &headers) {
         return problem(401, "TOKEN_INVALID");
     }
@@ -302,7 +311,8 @@ async fn events(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Byt
 }
 
 async fn adapters(State(shared): State<Arc<Shared>>, headers: HeaderMap, Json(body): Json<Value>) -> Response {
-    keep(&shared, &headers, |kept| kept.adapters.push(body))
+    let answer = Json(json!({"data": {"upserted": 1, "poweredOff": 0}}));
+    keep(&shared, &headers, answer, |kept| kept.adapters.push(body))
 }
 
 async fn telemetry(
@@ -314,7 +324,7 @@ async fn telemetry(
     assert_eq!(hub, HUB);
     let Value::Array(records) = serde_json::from_slice(&unpack(&headers, &body)).unwrap() else { panic!("an array") };
     let key = headers["idempotency-key"].to_str().unwrap().to_owned();
-    keep(&shared, &headers, |kept| {
+    keep(&shared, &headers, StatusCode::NO_CONTENT, |kept| {
         // Sent again when the answer did not arrive: kept once.
         if kept.telemetry_keys.insert(key) {
             kept.telemetry.extend(records);
@@ -324,18 +334,21 @@ async fn telemetry(
 
 async fn logs(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes) -> Response {
     let Value::Array(records) = serde_json::from_slice(&unpack(&headers, &body)).unwrap() else { panic!("an array") };
-    keep(&shared, &headers, |kept| kept.logs.extend(records))
+    keep(&shared, &headers, StatusCode::NO_CONTENT, |kept| kept.logs.extend(records))
 }
 
-fn keep(shared: &Shared, headers: &HeaderMap, keep: impl FnOnce(&mut Kept)) -> Response {
+fn keep(shared: &Shared, headers: &HeaderMap, answer: impl IntoResponse, keep: impl FnOnce(&mut Kept)) -> Response {
     let mut kept = shared.kept.lock().unwrap();
+    if kept.login_page {
+        return Html("<html>Please log in</html>").into_response();
+    }
     if !authorized(&kept, headers) {
         return problem(401, "TOKEN_INVALID");
     }
     keep(&mut kept);
     drop(kept);
     shared.changed.notify_waiters();
-    Json(json!({"data": {"upserted": 1, "poweredOff": 0}})).into_response()
+    answer.into_response()
 }
 
 async fn desired_state(
