@@ -134,8 +134,8 @@ impl Uplink {
             return Ok(lane.due - now);
         }
         // Asking for a batch writes what is in memory to disk: not done for nothing.
-        let waiting = self.spool.stats().usage.get(lane.kind).records > 0;
-        let batch = if waiting { self.spool.next(lane.kind, lane.max_records).await? } else { None };
+        let waiting = self.spool.stats().usage.get(lane.kind).records;
+        let batch = if waiting > 0 { self.spool.next(lane.kind, lane.max_records).await? } else { None };
         let Some(batch) = batch else {
             lane.due = now + lane.interval;
             return Ok(Duration::ZERO);
@@ -152,8 +152,12 @@ impl Uplink {
                 if let Verdict::Stored { rejected } = verdict {
                     self.delivered.fetch_add(batch.records.saturating_sub(rejected), Ordering::Relaxed);
                 }
-                // A batch as large as they get: there is more, and the service does not mind.
-                let more = batch.records > lane.max_records / 2 && lane.interval == lane.base_interval;
+                // A batch as large as they get: there is more, and the service does not mind. Windows do not become larger.
+                let is_full = match lane.kind {
+                    Kind::BleWindows => waiting > batch.records,
+                    _ => batch.records > lane.max_records / 2,
+                };
+                let more = is_full && lane.interval == lane.base_interval;
                 lane.due = if more || verdict == Verdict::TooLarge { now } else { now + lane.interval };
                 self.spool.settle(batch.kind, batch.batch, verdict).await?;
             }

@@ -102,6 +102,14 @@ pub struct Segment {
     pub body: Vec<u8>,
 }
 
+impl Segment {
+    /// Whether both may go in one upload. One of windows has one beginning and one end, which are what its counts refer to.
+    pub fn goes_with(&self, other: &Self) -> bool {
+        let window = |segment: &Self| (segment.from, segment.to, segment.boot, segment.clock_offset_micros);
+        self.kind == other.kind && (self.kind != Kind::BleWindows || window(self) == window(other))
+    }
+}
+
 /// Records of one kind that are not yet a segment.
 #[derive(Debug, Default)]
 pub struct Gathering {
@@ -126,6 +134,11 @@ impl Gathering {
             && (self.records >= MAX_SEGMENT_RECORDS
                 || self.json.len() >= MAX_SEGMENT_JSON_BYTES
                 || (clock_offset_micros - self.clock_offset_micros).abs() > MENDED_ABOVE_MICROS / 2)
+    }
+
+    /// Whether what is gathered is of another window.
+    pub fn is_of_another_window(&self, from: Timestamp, to: Timestamp) -> bool {
+        self.span.is_some_and(|span| span != (from, to))
     }
 
     pub fn push(

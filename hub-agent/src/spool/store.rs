@@ -305,8 +305,14 @@ impl Store {
         Ok(())
     }
 
-    /// The first segments of a kind, in order, as long as they stay within the bounds together; the first one always.
-    pub fn head(&mut self, kind: Kind, max_records: u64, max_bytes: usize) -> Result<Vec<Segment>, StoreError> {
+    /// The first segments of a kind, in order, as long as they stay within the bounds together and go with the first; the first one always.
+    pub fn head(
+        &mut self,
+        kind: Kind,
+        max_records: u64,
+        max_bytes: usize,
+        go_together: impl Fn(&Segment, &Segment) -> bool,
+    ) -> Result<Vec<Segment>, StoreError> {
         if self.usage.get(kind).segments == 0 {
             return Ok(Vec::new());
         }
@@ -319,7 +325,9 @@ impl Store {
             let segment = segment_of(row)?;
             records += segment.records;
             bytes += segment.body.len();
-            if !taken.is_empty() && (records > max_records || bytes > max_bytes) {
+            if let Some(first) = taken.first()
+                && (records > max_records || bytes > max_bytes || !go_together(first, &segment))
+            {
                 break;
             }
             taken.push(segment);

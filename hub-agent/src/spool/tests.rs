@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use hub_protocol::ble::{Advertisement, BleEvent, BleEventUpload};
+use hub_protocol::ble::{Advertisement, BleDeviceWindow, BleEvent, BleEventUpload, WindowedBleUpload};
 use serde_json::json;
 
 use super::*;
+use crate::ble::HeardWindow;
 
 const MAX: u64 = 10_000;
 
@@ -131,6 +132,43 @@ async fn many_small_segments_go_as_one_batch_which_a_crash_does_not_change() {
     let again = start(crash(dir.path()).path());
     assert_eq!(next(&again).await.unwrap(), joined);
     assert_eq!(next(&again).await.unwrap(), joined, "though fewer records may go together now");
+}
+
+fn window(number: i64, devices: usize) -> Heard {
+    let at = |secs: i64| Timestamp::from_micros((1_800_000_000 + 5 * number + secs) * 1_000_000);
+    let device = BleDeviceWindow {
+        count: 1,
+        rssi_min: -60,
+        rssi_max: -60,
+        rssi_mean: -60.0,
+        first_seen_at: at(1),
+        last_seen_at: at(1),
+        payload: event(0).payload,
+    };
+    Heard::Window(HeardWindow { start: at(0), end: at(5), devices: vec![device; devices] })
+}
+
+#[tokio::test]
+async fn an_upload_holds_one_window_and_all_of_it() {
+    let dir = tempfile::tempdir().unwrap();
+    // A start each, so that each has segments of its own; the large window is more than one segment holds.
+    for numbers in [0..3, 3..5] {
+        let spool = start(dir.path());
+        for number in numbers {
+            spool.append(vec![window(number, if number == 1 { 3_000 } else { 2 })]).await.unwrap();
+        }
+        spool.close().await.unwrap();
+    }
+    let spool = start(dir.path());
+    let mut seen = Vec::new();
+    while let Some(batch) = spool.next(Kind::BleWindows, MAX).await.unwrap() {
+        let json = zstd::stream::decode_all(&batch.body[..]).unwrap();
+        let upload: WindowedBleUpload = serde_json::from_slice(&json).unwrap();
+        assert_eq!(upload.window_end.as_secs() - upload.window_start.as_secs(), 5);
+        seen.push((upload.window_start.as_secs() % 1_800_000_000 / 5, upload.devices.len()));
+        stored(&spool, &batch).await;
+    }
+    assert_eq!(seen, [(0, 2), (1, 3_000), (2, 2), (3, 2), (4, 2)]);
 }
 
 #[tokio::test]

@@ -146,7 +146,10 @@ impl Worker {
             Ok(mut store) => {
                 self.next_id = self.next_id.max(store.last_id() + 1);
                 for kind in Kind::ALL {
-                    let head = store.head(kind, 0, 0).ok().and_then(|head| head.first().map(|first| first.id));
+                    let head = store
+                        .head(kind, 0, 0, Segment::goes_with)
+                        .ok()
+                        .and_then(|head| head.first().map(|first| first.id));
                     *self.maybe_sent.get_mut(kind) = head;
                 }
                 self.store = Some(store);
@@ -216,7 +219,10 @@ impl Worker {
         to: Timestamp,
         clock_offset_micros: i64,
     ) {
-        if self.gathering.get(kind).must_close_before(clock_offset_micros) {
+        let gathering = self.gathering.get(kind);
+        if gathering.must_close_before(clock_offset_micros)
+            || (kind == Kind::BleWindows && gathering.is_of_another_window(from, to))
+        {
             self.close_segment(kind);
             self.bound_held();
         }
@@ -371,7 +377,7 @@ impl Worker {
 
     fn try_form(&mut self, kind: Kind, max_records: u64) -> Result<Vec<Segment>, StoreError> {
         let Some(store) = &mut self.store else { return Ok(Vec::new()) };
-        let mut segments = store.head(kind, max_records, MAX_UPLOAD_BYTES)?;
+        let mut segments = store.head(kind, max_records, MAX_UPLOAD_BYTES, Segment::goes_with)?;
         let Some(first) = segments.first() else {
             store.shrink_if_empty()?;
             return Ok(Vec::new());
@@ -379,8 +385,7 @@ impl Worker {
         let (batch, first_id, fixed) = (first.batch, first.id, first.fixed);
         if fixed {
             // Its bounds may have been wider when it was formed.
-            let all = store.head(kind, u64::MAX, 4 * MAX_UPLOAD_BYTES)?;
-            return Ok(all.into_iter().take_while(|segment| segment.batch == batch).collect());
+            return store.head(kind, u64::MAX, 4 * MAX_UPLOAD_BYTES, |first, next| first.batch == next.batch);
         }
         // A time before this program existed was never sent: the clock is known before anything is.
         if *self.maybe_sent.get(kind) == Some(first_id) && clock::is_plausible(first.from) {
