@@ -63,7 +63,7 @@ pub async fn run(args: RunArgs, outbox: Outbox) -> Result<(), Failure> {
         clock,
         health: radio.health,
         pulses: pulses.clone(),
-        delivered: uplink.delivered(),
+        uploads: uplink.uploads(),
         spool_dir: state_dir.path().to_owned(),
         started_micros,
     });

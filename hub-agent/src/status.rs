@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use hub_protocol::telemetry::{ScanHealth, ScanState, SpoolHealth};
 use hub_protocol::{HubUuid, TenantUuid, Timestamp};
@@ -15,7 +14,8 @@ use crate::ble::Health;
 use crate::clock::{self, Clock};
 use crate::cloud::{Access, Service};
 use crate::pulse::Pulses;
-use crate::spool::Spool;
+use crate::spool::{Kind, Spool};
+use crate::uplink::Uploads;
 
 /// How far back `status` looks for times in which the hub was blind.
 const BLIND_SINCE_SECS: i64 = 3_600;
@@ -27,7 +27,7 @@ pub struct Agent {
     pub clock: Arc<Clock>,
     pub health: Health,
     pub pulses: Pulses,
-    pub delivered: Arc<AtomicU64>,
+    pub uploads: Arc<Uploads>,
     pub spool_dir: PathBuf,
     /// Time since boot when the agent started.
     pub started_micros: i64,
@@ -57,6 +57,9 @@ pub struct Status {
     /// Why the service cannot be reached.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unreachable: Option<String>,
+    /// By kind of upload: what is in the way, where the service answers and does not take it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub uploads_not_taken: BTreeMap<String, UploadsNotTaken>,
     pub spool: SpoolHealth,
     /// Records the service would not take, within uploads or with all of one.
     pub refused_records: u64,
@@ -71,6 +74,14 @@ pub struct Status {
     /// A part of the agent that hangs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stalled: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UploadsNotTaken {
+    pub reason: String,
+    pub since: Timestamp,
+    pub since_secs_ago: i64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -109,6 +120,16 @@ impl Agent {
             Access::Refused { credentials, reason } => (AccessState::Refused, Some(credentials), Some(reason)),
         };
         let stats = self.spool.stats();
+        let not_taken = self.uploads.not_taken();
+        let uploads_not_taken = Kind::ALL.into_iter().filter_map(|kind| {
+            let found = not_taken.get(kind).as_ref()?;
+            let shown = UploadsNotTaken {
+                reason: found.reason.clone(),
+                since: found.since,
+                since_secs_ago: now.as_secs() - found.since.as_secs(),
+            };
+            Some((kind.name().to_owned(), shown))
+        });
         let machine_now = clock::machine_now();
         let adapters = self.health.report(machine_now.plus_secs(-BLIND_SINCE_SECS), machine_now);
         Status {
@@ -124,10 +145,11 @@ impl Agent {
             last_contact_at: contact.last_answer_at,
             last_contact_secs_ago: contact.last_answer_at.map(|at| now.as_secs() - at.as_secs()),
             unreachable: contact.unreachable,
+            uploads_not_taken: uploads_not_taken.collect(),
             spool: self.spool_health(),
             refused_records: stats.counters.refused_records + stats.counters.rejected_records,
             spool_trouble: stats.trouble,
-            delivered_records: self.delivered.load(Ordering::Relaxed),
+            delivered_records: self.uploads.delivered(),
             advertisements: self.health.advertisements(),
             advertisements_per_sec: adapters.values().map(|adapter| adapter.advertisements_per_sec).sum(),
             adapters,
@@ -143,6 +165,7 @@ impl Status {
             (AccessState::Unclaimed, _) => "not claimed",
             (AccessState::Refused, _) => "refused by the service",
             (AccessState::Claimed, Some(_)) => "service unreachable",
+            (AccessState::Claimed, None) if !self.uploads_not_taken.is_empty() => "uploads are not taken",
             (AccessState::Claimed, None) => "connected",
         };
         format!(
@@ -169,6 +192,9 @@ impl Status {
         line("Service", format!("{}, {contact}", self.service_url));
         if let Some(reason) = &self.unreachable {
             line("", format!("UNREACHABLE: {reason}"));
+        }
+        for (kind, found) in &self.uploads_not_taken {
+            line("", format!("{kind} NOT TAKEN for {}: {}", span(found.since_secs_ago), found.reason));
         }
         let uuid = self.hub_uuid.map(|uuid| uuid.to_string()).unwrap_or_default();
         line(
@@ -276,6 +302,10 @@ mod tests {
             last_contact_at: None,
             last_contact_secs_ago: None,
             unreachable: Some("connection refused".into()),
+            uploads_not_taken: BTreeMap::from([(
+                "telemetry".to_owned(),
+                UploadsNotTaken { reason: "status 502".into(), since: Timestamp::from_micros(0), since_secs_ago: 61 },
+            )]),
             spool: SpoolHealth { batches: 2, events: 30, bytes: 2_048, oldest_age_secs: 90, dropped_events: 4 },
             refused_records: 1,
             spool_trouble: None,
@@ -293,6 +323,7 @@ mod tests {
         for part in [
             "up 1h 2m",
             "UNREACHABLE: connection refused",
+            "telemetry NOT TAKEN for 1m 1s: status 502",
             "NOT CLAIMED: run `hub-agent claim",
             "2.0 KiB",
             "1m 30s old",

@@ -1,12 +1,12 @@
 //! From the spool to the service, in order and one upload at a time. What the service refuses for good is set aside and counted, so that
 //! it blocks nothing; everything else is tried again until it is delivered. Never changes a batch that may have been sent.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use hub_protocol::HubUuid;
 use hub_protocol::ble::{BleUploadResult, RejectedEvent};
+use hub_protocol::{HubUuid, Timestamp};
 use reqwest::header::CONTENT_ENCODING;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -16,7 +16,7 @@ use crate::clock::Clock;
 use crate::cloud::{Access, Answer, CallError, IDEMPOTENCY_KEY, Request, Service};
 use crate::identity::Credentials;
 use crate::pulse::Beat;
-use crate::spool::{Batch, Kind, Spool, SpoolStopped, Verdict};
+use crate::spool::{Batch, Kind, PerKind, Spool, SpoolStopped, Verdict};
 
 /// The longest that the service's answer "too many" makes the time between two uploads.
 const LONGEST_INTERVAL: Duration = Duration::from_secs(600);
@@ -34,7 +34,48 @@ pub struct Uplink {
     lanes: [Lane; 4],
     /// Of the service as a whole, when it cannot be reached.
     backoff: Backoff,
-    delivered: Arc<AtomicU64>,
+    uploads: Arc<Uploads>,
+}
+
+/// How uploading goes.
+#[derive(Debug, Default)]
+pub struct Uploads {
+    delivered: AtomicU64,
+    not_taken: Mutex<PerKind<Option<NotTaken>>>,
+}
+
+/// What is in the way of the uploads of one kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotTaken {
+    pub reason: String,
+    pub since: Timestamp,
+}
+
+impl Uploads {
+    /// Records delivered since the start.
+    pub fn delivered(&self) -> u64 {
+        self.delivered.load(Ordering::Relaxed)
+    }
+
+    pub fn not_taken(&self) -> PerKind<Option<NotTaken>> {
+        self.lock().clone()
+    }
+
+    fn is_not_taken(&self, kind: Kind, reason: String, now: Timestamp) {
+        let mut kinds = self.lock();
+        let not_taken = kinds.get_mut(kind);
+        // The reason may change; it has been in the way all the while.
+        let since = not_taken.as_ref().map_or(now, |before| before.since);
+        *not_taken = Some(NotTaken { reason, since });
+    }
+
+    fn is_taken(&self, kind: Kind) {
+        *self.lock().get_mut(kind) = None;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, PerKind<Option<NotTaken>>> {
+        self.not_taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// One kind's endpoint, with its own pace: each has its own limit at the service.
@@ -68,12 +109,11 @@ impl Uplink {
             backoff: backoff.clone(),
             said: None,
         });
-        Self { service, spool, clock, lanes, backoff, delivered: Arc::default() }
+        Self { service, spool, clock, lanes, backoff, uploads: Arc::default() }
     }
 
-    /// Records delivered since the start.
-    pub fn delivered(&self) -> Arc<AtomicU64> {
-        self.delivered.clone()
+    pub fn uploads(&self) -> Arc<Uploads> {
+        self.uploads.clone()
     }
 
     /// Uploads until cancelled, or until the spool has stopped.
@@ -138,19 +178,34 @@ impl Uplink {
         let batch = if waiting > 0 { self.spool.next(lane.kind, lane.max_records).await? } else { None };
         let Some(batch) = batch else {
             lane.due = now + lane.interval;
+            self.uploads.is_taken(lane.kind);
             return Ok(Duration::ZERO);
         };
         let answer = match send(&self.service, credentials, &batch).await {
             Ok(answer) => answer,
             // A claim changes the access, which wakes the loop.
             Err(CallError::NoAccess) => return Ok(LONGEST_REST),
-            Err(CallError::Unreachable(_)) => return Ok(self.backoff.next(None)),
+            Err(CallError::Unreachable(reason)) => {
+                // It may well be reached, and only the token not be renewed.
+                if self.service.contact().unreachable.is_none() {
+                    self.uploads.is_not_taken(lane.kind, reason, self.clock.now());
+                }
+                return Ok(self.backoff.next(None));
+            }
         };
         self.backoff.reset();
         match lane.judge(&batch, &answer) {
             Next::Settle(verdict) => {
+                match verdict {
+                    Verdict::Refused => {
+                        let reason = format!("refused for good and set aside: {}", answer.reason());
+                        self.uploads.is_not_taken(lane.kind, reason, self.clock.now());
+                    }
+                    Verdict::Stored { .. } => self.uploads.is_taken(lane.kind),
+                    Verdict::TooLarge => {}
+                }
                 if let Verdict::Stored { rejected } = verdict {
-                    self.delivered.fetch_add(batch.records.saturating_sub(rejected), Ordering::Relaxed);
+                    self.uploads.delivered.fetch_add(batch.records.saturating_sub(rejected), Ordering::Relaxed);
                 }
                 // A batch as large as they get: there is more, and the service does not mind. Windows do not become larger.
                 let is_full = match lane.kind {
@@ -161,7 +216,10 @@ impl Uplink {
                 lane.due = if more || verdict == Verdict::TooLarge { now } else { now + lane.interval };
                 self.spool.settle(batch.kind, batch.batch, verdict).await?;
             }
-            Next::Wait(wait) => lane.due = Instant::now() + wait,
+            Next::Wait(wait) => {
+                self.uploads.is_not_taken(lane.kind, answer.reason(), self.clock.now());
+                lane.due = Instant::now() + wait;
+            }
         }
         Ok(Duration::ZERO)
     }

@@ -38,6 +38,15 @@ impl Kind {
         self as i64
     }
 
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::BleEvents => "bleEvents",
+            Self::BleWindows => "bleWindows",
+            Self::Telemetry => "telemetry",
+            Self::Logs => "logs",
+        }
+    }
+
     /// What goes first when there is no room.
     pub fn is_ble(self) -> bool {
         matches!(self, Self::BleEvents | Self::BleWindows)

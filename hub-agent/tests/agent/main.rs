@@ -384,8 +384,11 @@ async fn a_login_page_in_between_takes_nothing() {
     let mut agent = site.claimed(&service).spawn().unwrap();
     service.until("some events", |kept| (kept.event_count() > 20).then_some(())).await;
     service.change(|kept| kept.login_page(true));
-    until_status(&site, |status| status["spool"]["events"].as_u64().unwrap() > 100).await;
+    let status = until_status(&site, |status| status["spool"]["events"].as_u64().unwrap() > 100).await;
+    let reason = status["uploadsNotTaken"]["bleEvents"]["reason"].as_str().unwrap();
+    assert!(reason.contains("status 200") && reason.contains("something else"), "{status}");
     service.change(|kept| kept.login_page(false));
+    until_status(&site, |status| status["uploadsNotTaken"].is_null()).await;
     service.until("all events", |kept| (kept.event_count() == 200).then_some(())).await;
     assert_eq!(stop(&mut agent).await, Some(0));
     service.change(|kept| assert_once(kept));
