@@ -218,7 +218,7 @@ impl Supervisor {
         }
         for address in &self.known {
             if !present.iter().any(|(there, _)| there == address) {
-                self.blind(address, "the adapter is not there: unplugged, or its driver has failed");
+                self.absent(address, "the adapter is not there: unplugged, or its driver has failed");
             }
         }
         if present.is_empty() {
@@ -230,15 +230,18 @@ impl Supervisor {
 
     fn bluez_is_gone(&self, reason: &str) {
         for address in &self.known {
-            self.blind(address, reason);
+            self.absent(address, reason);
         }
         self.trouble(reason);
         self.publish();
     }
 
-    fn blind(&self, address: &str, reason: &str) {
+    /// An adapter that cannot be used: no blindness where an operator does not want it to scan.
+    fn absent(&self, address: &str, reason: &str) {
         let health = self.shared.world().pipeline().health().clone();
-        if health.blind(address, now(), reason) {
+        if !scanner::is_scanner(&self.roles.borrow(), address) {
+            health.disabled(address, now());
+        } else if health.blind(address, now(), reason) {
             tracing::warn!(adapter = address, reason, "the hub is blind");
         }
     }

@@ -382,7 +382,7 @@ impl Scanner {
     }
 }
 
-fn is_scanner(roles: &BTreeMap<String, AdapterRole>, address: &str) -> bool {
+pub fn is_scanner(roles: &BTreeMap<String, AdapterRole>, address: &str) -> bool {
     let role = roles.iter().find(|(named, _)| named.eq_ignore_ascii_case(address));
     role.is_none_or(|(_, role)| *role == AdapterRole::Scanner)
 }

@@ -286,6 +286,21 @@ async fn a_role_is_applied_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_adapter_that_is_gone_can_be_disabled_and_is_then_not_blind() {
+    let Some(mut lab) = Lab::scanning(every_one()) else { return };
+    lab.mock.order(json!({"cmd": "remove_adapter"}));
+    lab.until("blindness", |health| health.state == ScanState::Blind).await;
+    lab.radio.roles.send_replace([(ADAPTER.to_owned(), AdapterRole::Disabled)].into());
+    let disabled = lab.until("rest", |health| health.state == ScanState::Disabled).await;
+    assert!(disabled.reason.is_none() && disabled.blind[0].to.is_some(), "{disabled:?}");
+    lab.mock.order(json!({"cmd": "stop_daemon"}));
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert_eq!(lab.health().state, ScanState::Disabled);
+    lab.radio.roles.send_replace([(ADAPTER.to_owned(), AdapterRole::Scanner)].into());
+    lab.until("blindness", |health| health.state == ScanState::Blind && health.blind.len() == 2).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn only_the_adapters_that_were_named_are_used() {
     let Some(mut mock) = mock() else { return };
     mock.order(json!({"cmd": "add_adapter", "address": ADAPTER}));
