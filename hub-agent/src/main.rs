@@ -19,6 +19,7 @@ mod systemd;
 mod telemetry;
 mod uplink;
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use config::{Cmd, Refusal};
@@ -52,14 +53,12 @@ async fn start(command: Cmd) -> Result<(), Failure> {
         Cmd::Status(args) => commands::status::status(&args),
         Cmd::Check(args) => commands::check::check(*args).await,
         Cmd::Scan(args) => commands::scan::scan(args).await,
-        Cmd::Version => {
-            println!("hub-agent {}", env!("CARGO_PKG_VERSION"));
-            Ok(())
-        }
+        Cmd::Version => commands::print(concat!("hub-agent ", env!("CARGO_PKG_VERSION"), "\n")),
     }
 }
 
 fn fail(failure: &Failure) -> ExitCode {
-    eprintln!("hub-agent: {failure}");
+    // Where nobody can be told, the exit code still tells.
+    let _ = writeln!(std::io::stderr(), "hub-agent: {failure}");
     failure.exit_code()
 }

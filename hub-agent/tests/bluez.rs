@@ -117,6 +117,22 @@ fn scan_without_a_radio_says_what_to_do_next() {
 }
 
 #[test]
+fn output_that_cannot_be_written_is_an_error_and_a_reader_that_is_gone_is_none() {
+    for arguments in [&["version"] as &[&str], &["check"], &["scan", "--replay", TRACE, "--replay-speed", "0"]] {
+        let full = std::fs::File::options().write(true).open("/dev/full").expect("it is always there");
+        let full = agent(NO_BUS, arguments).stdout(full).output().expect("the agent runs");
+        assert_eq!(full.status.code(), Some(1), "{arguments:?}");
+        assert!(text(&full.stderr).contains("cannot write: No space"), "{arguments:?}: {}", text(&full.stderr));
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let gone = agent(NO_BUS, arguments).stdout(writer).output().expect("the agent runs");
+        assert!(!text(&gone.stderr).contains("write"), "{arguments:?}: {}", text(&gone.stderr));
+        // There is no radio here, which a check tells with its exit code too.
+        assert_eq!(gone.status.success(), !arguments.contains(&"check"), "{arguments:?}");
+    }
+}
+
+#[test]
 fn check_tells_what_is_wrong_with_the_radio() {
     let (good, findings) = check(NO_BUS, &[]);
     assert!(!good);

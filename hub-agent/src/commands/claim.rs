@@ -21,8 +21,9 @@ pub async fn claim(args: ClaimArgs) -> Result<(), Failure> {
         None => claim_alone(&args, &code).await?,
     };
     let hub_uuid = reply.into_result()?;
-    println!("this hub is claimed: {hub_uuid}");
-    Ok(())
+    let outcome = format!("this hub is claimed: {hub_uuid}");
+    // The code is used up: what came of it is said one way or the other.
+    super::print(&format!("{outcome}\n")).map_err(|failure| Failure::Failed(format!("{outcome}; {failure}")))
 }
 
 fn read_code(args: &ClaimArgs) -> Result<SecretString, Failure> {

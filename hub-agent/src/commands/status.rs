@@ -15,9 +15,8 @@ pub fn status(args: &StatusArgs) -> Result<(), Failure> {
     };
     if args.json {
         let json = serde_json::to_string_pretty(&status).map_err(|error| Failure::Failed(error.to_string()))?;
-        println!("{json}");
+        super::print(&format!("{json}\n"))
     } else {
-        print!("{}", status.to_text(clock::machine_now()));
+        super::print(&status.to_text(clock::machine_now()))
     }
-    Ok(())
 }

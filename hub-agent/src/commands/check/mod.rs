@@ -69,7 +69,7 @@ pub async fn check(args: CheckArgs) -> Result<(), Failure> {
     findings.extend(machine::check(&args.common).await);
     findings.extend(service);
     let failed = findings.iter().filter(|finding| finding.state == State::Fail).count();
-    print(&findings, args.json).map_err(|error| Failure::Failed(format!("cannot write: {error}")))?;
+    super::written(print(&findings, args.json))?;
     match failed {
         0 => Ok(()),
         1 => Err(Failure::Failed("1 check failed".to_owned())),
@@ -82,7 +82,8 @@ fn print(findings: &[Finding], json: bool) -> io::Result<()> {
     if json {
         let ok = findings.iter().all(|finding| finding.state != State::Fail);
         serde_json::to_writer_pretty(&mut output, &serde_json::json!({"ok": ok, "findings": findings}))?;
-        return writeln!(output);
+        writeln!(output)?;
+        return output.flush();
     }
     let colours = output.is_terminal() && std::env::var_os("NO_COLOR").is_none();
     for finding in findings {
@@ -97,7 +98,7 @@ fn print(findings: &[Finding], json: bool) -> io::Result<()> {
             writeln!(output, "{:19}-> {mend}", "")?;
         }
     }
-    Ok(())
+    output.flush()
 }
 
 /// What a program prints, if it is there, ends in time, and succeeds.
