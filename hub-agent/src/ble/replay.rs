@@ -69,12 +69,13 @@ async fn play(
         }
     };
     let outcome = cancel.run_until_cancelled(played).await;
+    // Before the trouble is told: what is handed on last counts as heard.
+    pipeline.finish(now());
     if let Some(Err(error)) = outcome {
         // It was whole when it was checked, so someone changed it.
         tracing::error!(%error, "the replay stopped");
         pipeline.health().blind(ADAPTER_ADDRESS, now(), &error.to_string());
     }
-    pipeline.finish(now());
     adapters.send_replace(Vec::new());
 }
 
@@ -365,6 +366,17 @@ mod tests {
             Err(RadioError::TraceUnreadable { .. })
         ));
         assert!(matches!(play(trace(good).path(), -1.0, RadioConfig::default()), Err(RadioError::ReplaySpeed(_))));
+    }
+
+    #[tokio::test]
+    async fn a_trace_that_fails_midway_leaves_the_hub_blind() {
+        let line = r#"{"t_ms":0,"address":"AA:BB:CC:DD:EE:FF","rssi":-40}"#;
+        let file = trace(line);
+        let radio = play(file.path(), 1.0, RadioConfig::default()).unwrap();
+        let health = radio.health.clone();
+        std::fs::write(file.path(), format!("{line}\nnonsense\n")).unwrap();
+        assert_eq!(all(radio).await.len(), 1);
+        assert_eq!(health.report(now(), now())[ADAPTER_ADDRESS].state, hub_protocol::telemetry::ScanState::Blind);
     }
 
     #[tokio::test]
