@@ -3,7 +3,7 @@
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use aws_lc_rs::hmac;
@@ -53,6 +53,18 @@ struct CredentialsFile {
     expires_at: Timestamp,
 }
 
+/// A state directory that others can enter is closed to them, where it is ours. One with the sticky bit is meant for all, such as `/tmp`.
+fn close_to_others(path: &Path) -> io::Result<()> {
+    let metadata = std::fs::metadata(path)?;
+    let is_ours = metadata.uid() == rustix::process::geteuid().as_raw();
+    let mode = metadata.mode() & 0o7777;
+    if metadata.is_dir() && is_ours && mode & 0o077 != 0 && mode & 0o1000 == 0 {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o700))?;
+        tracing::warn!(directory = %path.display(), mode = format!("{mode:03o}"), "the state directory was open to others and is closed to them now");
+    }
+    Ok(())
+}
+
 /// The directory everything durable lives in, held by this process alone for as long as the value lives.
 #[derive(Debug)]
 pub struct StateDir {
@@ -76,6 +88,7 @@ impl StateDir {
                 .create(path)
                 .map_err(|error| failed("make", error))?;
         }
+        close_to_others(path).map_err(|error| failed("look at", error))?;
         let lock = File::options()
             .create(true)
             .truncate(false)
@@ -203,8 +216,6 @@ fn derive_identity(machine_id: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
     use super::*;
 
     fn credentials() -> Credentials {
@@ -231,6 +242,12 @@ mod tests {
         let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(&path.join(CREDENTIALS_FILE)), 0o600);
         assert_eq!(mode(&path), 0o700);
+        drop(state);
+        for (before, after) in [(0o755, 0o700), (0o1777, 0o777)] {
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(before)).unwrap();
+            StateDir::open(&path).unwrap();
+            assert_eq!(mode(&path), after, "{before:o}");
+        }
     }
 
     #[test]

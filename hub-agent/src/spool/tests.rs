@@ -1,5 +1,6 @@
 //! The spool's promises, on real files. A crash is what a copy of its files, taken while it runs, shows to the next start.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use hub_protocol::ble::{Advertisement, BleDeviceWindow, BleEvent, BleEventUpload, WindowedBleUpload};
@@ -300,8 +301,11 @@ async fn a_refused_batch_is_counted_kept_for_inspection_and_blocks_nothing() {
     spool.append(heard(3..5)).await.unwrap();
     assert_eq!(drain(&spool).await, [3, 4]);
     assert_eq!(spool.stats().counters.refused_records, 3);
-    let kept = std::fs::read(dir.path().join("refused").join(format!("{}.json.zst", refused.batch))).unwrap();
-    assert_eq!(kept, refused.body);
+    let folder = dir.path().join("refused");
+    let file = folder.join(format!("{}.json.zst", refused.batch));
+    assert_eq!(std::fs::read(&file).unwrap(), refused.body);
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&folder), mode(&file)), (0o700, 0o600));
 }
 
 #[tokio::test]

@@ -5,7 +5,8 @@
 //! While the disk cannot be written, new segments are held in memory, within a bound, and uploaded from there.
 
 use std::collections::VecDeque;
-use std::io;
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -540,7 +541,9 @@ fn set_aside(path: &Path, reason: &str) {
 }
 
 fn keep_refused(dir: &Path, batch: BatchUuid, body: &[u8]) -> io::Result<()> {
-    std::fs::create_dir_all(dir)?;
+    // What was heard is the owner's alone.
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+    std::fs::set_permissions(dir, std::fs::Permissions::from_mode(0o700))?;
     // Version 7 uuids sort by their time.
     let mut kept: Vec<PathBuf> =
         std::fs::read_dir(dir)?.filter_map(|entry| entry.ok().map(|entry| entry.path())).collect();
@@ -548,5 +551,6 @@ fn keep_refused(dir: &Path, batch: BatchUuid, body: &[u8]) -> io::Result<()> {
     for old in kept.iter().rev().skip(MAX_REFUSED_KEPT - 1) {
         std::fs::remove_file(old)?;
     }
-    std::fs::write(dir.join(format!("{batch}.json.zst")), body)
+    let path = dir.join(format!("{batch}.json.zst"));
+    std::fs::File::options().create(true).truncate(true).write(true).mode(0o600).open(path)?.write_all(body)
 }
