@@ -53,6 +53,18 @@ struct CredentialsFile {
     expires_at: Timestamp,
 }
 
+/// The credentials in a file, or the line at which it is damaged: the parser's own text could quote a token.
+pub fn parse_credentials(bytes: &[u8]) -> Result<Credentials, usize> {
+    let file: CredentialsFile = serde_json::from_slice(bytes).map_err(|error| error.line())?;
+    Ok(Credentials {
+        hub_uuid: file.hub_uuid,
+        tenant_uuid: file.tenant_uuid,
+        access_token: file.access_token.into(),
+        refresh_token: file.refresh_token.into(),
+        expires_at: file.expires_at,
+    })
+}
+
 /// A state directory that others can enter is closed to them, where it is ours. One with the sticky bit is meant for all, such as `/tmp`.
 fn close_to_others(path: &Path) -> io::Result<()> {
     let metadata = std::fs::metadata(path)?;
@@ -118,19 +130,12 @@ impl StateDir {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(Failure::Failed(format!("cannot read {}: {error}", path.display()))),
         };
-        match serde_json::from_slice::<CredentialsFile>(&bytes) {
-            Ok(file) => Ok(Some(Credentials {
-                hub_uuid: file.hub_uuid,
-                tenant_uuid: file.tenant_uuid,
-                access_token: file.access_token.into(),
-                refresh_token: file.refresh_token.into(),
-                expires_at: file.expires_at,
-            })),
-            Err(error) => {
-                // A hub without credentials can be claimed again; one that does not start helps nobody. The parser's own
-                // text could quote a token.
+        match parse_credentials(&bytes) {
+            Ok(credentials) => Ok(Some(credentials)),
+            Err(line) => {
+                // A hub without credentials can be claimed again; one that does not start helps nobody.
                 tracing::error!(
-                    file = %path.display(), line = error.line(),
+                    file = %path.display(), line,
                     "the credentials file is damaged and is not used; claim this hub again"
                 );
                 Ok(None)

@@ -6,6 +6,7 @@
 mod mock;
 
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Output, Stdio};
 
 use mock::Mock;
@@ -160,6 +161,7 @@ fn check_tells_what_is_wrong_with_the_radio() {
 fn check_tells_what_is_wrong_with_the_service_and_the_state() {
     let folder = tempfile::tempdir().expect("a directory");
     let state = folder.path().to_str().expect("its name is text");
+    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o700)).expect("it is ours");
     let (_, findings) = check(NO_BUS, &["--state-dir", state, "--service-url", "http://127.0.0.1:1"]);
     let service = finding(&findings, "service");
     assert_eq!(service["state"], "fail");

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::{Finding, output_of};
 use crate::ble;
 use crate::config::{CommonArgs, DEFAULT_CONFIG_FILE};
-use crate::identity::CREDENTIALS_FILE;
+use crate::identity::{CREDENTIALS_FILE, parse_credentials};
 
 /// 2025-01-01: no machine that runs this lives before it.
 const BUILT_AFTER_SECS: i64 = 1_735_689_600;
@@ -63,7 +63,18 @@ fn state_dir(path: &Path) -> Vec<Finding> {
     let shown = path.display();
     let mut findings = Vec::new();
     if path.is_dir() {
+        let mode = fs::metadata(path).map_or(0, |metadata| metadata.permissions().mode() & 0o777);
         findings.push(match tempfile_in(path) {
+            Ok(()) if mode & 0o022 != 0 => Finding::fail(
+                "state",
+                format!("{shown} can be changed by others (mode {mode:03o})"),
+                format!("chmod 700 {shown}; then claim the hub anew, as its files may have been replaced"),
+            ),
+            Ok(()) if mode & 0o055 != 0 => Finding::warn(
+                "state",
+                format!("{shown} can be entered by others (mode {mode:03o})"),
+                format!("chmod 700 {shown}"),
+            ),
             Ok(()) => Finding::ok("state", format!("{shown} can be written")),
             Err(error) => Finding::fail(
                 "state",
@@ -72,6 +83,9 @@ fn state_dir(path: &Path) -> Vec<Finding> {
             ),
         });
         findings.push(credentials(&path.join(CREDENTIALS_FILE)));
+    } else if path.exists() {
+        let mend = "name a directory with --state-dir, or in the configuration";
+        findings.push(Finding::fail("state", format!("{shown} is not a directory"), mend));
     } else {
         findings.push(Finding::warn(
             "state",
@@ -98,17 +112,27 @@ fn credentials(path: &Path) -> Finding {
                 format!("{shown} is open to others (mode {mode:03o})"),
                 format!("chmod 600 {shown}; then claim the hub anew, as its tokens may have been read"),
             ),
-            _ => Finding::ok("identity", "claimed, and only its owner can read the tokens"),
+            _ => match fs::read(path).map(|bytes| parse_credentials(&bytes)) {
+                Ok(Ok(_)) => Finding::ok("identity", "claimed, and only its owner can read the tokens"),
+                Ok(Err(line)) => Finding::fail(
+                    "identity",
+                    format!("{shown} is damaged in line {line}, and is not used"),
+                    "claim this hub again: hub-agent claim --code CODE",
+                ),
+                Err(error) => unreadable(path, &error),
+            },
         },
         Err(error) if error.kind() == io::ErrorKind::NotFound => Finding::warn(
             "identity",
             "this hub is not claimed",
             "hub-agent claim --code CODE, with a code from your supplier",
         ),
-        Err(error) => {
-            Finding::fail("identity", format!("{shown}: {error}"), "run this as the agent's user, or as root")
-        }
+        Err(error) => unreadable(path, &error),
     }
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> Finding {
+    Finding::fail("identity", format!("{}: {error}", path.display()), "run this as the agent's user, or as root")
 }
 
 /// Space where the directory is, or would be.
@@ -169,12 +193,24 @@ mod tests {
         }
         let tokens = folder.path().join(CREDENTIALS_FILE);
         assert_eq!(credentials(&tokens).state, State::Warn);
-        fs::write(&tokens, "{}").unwrap();
+        let uuid = "0190a000-0000-7000-8000-000000000001";
+        let whole = format!(
+            r#"{{"hub-uuid": "{uuid}", "tenant-uuid": "{uuid}", "access-token": "a", "refresh-token": "r", "expires-at": "2026-11-21T10:00:00Z"}}"#
+        );
+        fs::write(&tokens, &whole).unwrap();
         for (mode, state) in [(0o600, State::Ok), (0o640, State::Fail)] {
             chmod(&tokens, mode);
             assert_eq!(credentials(&tokens).state, state, "{mode:o}");
         }
-        assert!(state_dir(folder.path()).iter().any(|finding| finding.check == "state" && finding.state == State::Ok));
+        chmod(&tokens, 0o600);
+        fs::write(&tokens, whole.split_at(40).0).unwrap();
+        assert_eq!(credentials(&tokens).state, State::Fail, "cut off");
+        let of_state = |path: &Path| state_dir(path).into_iter().find(|finding| finding.check == "state").unwrap();
+        for (mode, state) in [(0o700, State::Ok), (0o755, State::Warn), (0o777, State::Fail)] {
+            chmod(folder.path(), mode);
+            assert_eq!(of_state(folder.path()).state, state, "{mode:o}");
+        }
+        assert_eq!(of_state(&config).state, State::Fail, "a file");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "nothing is left behind");
     }
 

@@ -3,15 +3,24 @@
 use std::time::Duration;
 
 use hub_protocol::Timestamp;
+use hub_protocol::envelope::{Data, Problem};
 use reqwest::header::DATE;
 
-use super::Finding;
+use super::{Finding, State};
 use crate::ble;
 use crate::cloud;
 use crate::config::{self, ServiceArgs};
 use crate::error::chain;
 
 const CLOCKS_MAY_DIFFER_SECS: i64 = 60;
+const LONGEST_ANSWER_BYTES: usize = 64 << 10;
+
+/// What the service says of itself.
+#[derive(serde::Deserialize)]
+struct Health {
+    #[serde(rename = "status")]
+    _status: String,
+}
 
 pub async fn check(args: &ServiceArgs) -> Vec<Finding> {
     if args.service_url.is_none() {
@@ -33,23 +42,61 @@ pub async fn check(args: &ServiceArgs) -> Vec<Finding> {
         let mend = "use https:// unless the way to the service is private";
         findings.push(Finding::warn("service", format!("{url} is not encrypted: tokens travel in the clear"), mend));
     }
-    let probe = url.join("healthz").unwrap_or(url.clone());
-    match client.get(probe).timeout(args.request_timeout.0).send().await {
-        Ok(answer) => {
-            let status = answer.status();
-            findings.push(if status.is_success() {
-                let how = if url.scheme() == "https" { ", its certificate is good" } else { "" };
-                Finding::ok("service", format!("{url} answers{how}"))
-            } else {
-                let mend = "is service-url right, and is no proxy or login page in between?";
-                Finding::warn("service", format!("{url} answers, but with status {status}"), mend)
-            });
-            let date = answer.headers().get(DATE).and_then(|date| date.to_str().ok());
-            findings.extend(date.and_then(|date| clocks(date, ble::now())));
+    // The second is refused without credentials, in the service's own form: a proxy may hand on no more than what hubs need.
+    for path in ["healthz", "v1/test"] {
+        let probe = url.join(path).unwrap_or(url.clone());
+        let answer = match client.get(probe).timeout(args.request_timeout.0).send().await {
+            Ok(answer) => answer,
+            Err(error) => {
+                findings.push(failure(&url, &error));
+                return findings;
+            }
+        };
+        let status = answer.status();
+        let date = answer.headers().get(DATE).and_then(|date| date.to_str().ok()).map(str::to_owned);
+        let found = judge(&url, status.as_u16(), &start_of(answer).await);
+        let is_last = path == "v1/test";
+        if found.state == State::Ok || is_last {
+            findings.push(found);
+            findings.extend(date.and_then(|date| clocks(&date, ble::now())));
+            break;
         }
-        Err(error) => findings.push(failure(&url, &error)),
     }
     findings
+}
+
+/// As much of an answer as the service's own would be long.
+async fn start_of(mut answer: reqwest::Response) -> Vec<u8> {
+    let mut body = Vec::new();
+    while body.len() < LONGEST_ANSWER_BYTES
+        && let Ok(Some(chunk)) = answer.chunk().await
+    {
+        body.extend_from_slice(&chunk);
+    }
+    body
+}
+
+/// Who answered: a login page says 200 to anything, so only the service's own form counts.
+fn judge(url: &reqwest::Url, status: u16, body: &[u8]) -> Finding {
+    let problem = serde_json::from_slice::<Problem>(body).ok();
+    let mend = "is service-url right, and is no proxy or login page in between?";
+    match problem {
+        Some(problem) if status >= 500 => Finding::warn(
+            "service",
+            format!("{url} is in trouble: {} [{status} {}]", problem.message, problem.code),
+            "try again later, then ask the service's operator",
+        ),
+        None if status >= 400 => Finding::warn("service", format!("{url} answers, but with status {status}"), mend),
+        None if serde_json::from_slice::<Data<Health>>(body).is_err() => Finding::fail(
+            "service",
+            format!("{url} is answered by something else than the service (status {status})"),
+            mend,
+        ),
+        _ => {
+            let how = if url.scheme() == "https" { ", its certificate is good" } else { "" };
+            Finding::ok("service", format!("{url} answers{how}"))
+        }
+    }
 }
 
 /// Name and port first, each with its own error: inside an HTTP client they are hard to tell apart.
@@ -146,7 +193,6 @@ fn clocks(date: &str, now: Timestamp) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::State;
     use super::*;
 
     #[tokio::test]
@@ -155,6 +201,23 @@ mod tests {
         assert!(refused.finding.contains("nothing listens there"), "{refused:?}");
         let unknown = connect("no-such-host.invalid", 443, Duration::from_secs(30)).await.unwrap_err();
         assert!(unknown.finding.contains("no-such-host.invalid"), "{unknown:?}");
+    }
+
+    #[test]
+    fn only_the_service_s_own_form_is_its_answer() {
+        let url = "https://hubs.example.com".parse().unwrap();
+        let refused = r#"{"message": "No token.", "code": "TOKEN_MISSING", "requestId": "r"}"#;
+        for (status, body, state) in [
+            (200, r#"{"data": {"status": "ok"}}"#, State::Ok),
+            (401, refused, State::Ok),
+            (503, refused, State::Warn),
+            (200, "<html>Please log in</html>", State::Fail),
+            (204, "", State::Fail),
+            (302, "", State::Fail),
+            (502, "bad gateway", State::Warn),
+        ] {
+            assert_eq!(judge(&url, status, body.as_bytes()).state, state, "{status} {body}");
+        }
     }
 
     #[test]
