@@ -24,8 +24,10 @@ use crate::status::{Agent, Status};
 const SOCKET: &str = "control.sock";
 const MAX_LINE_BYTES: u64 = 4_096;
 
+/// A status is there at once.
+const STATUS_PATIENCE: Duration = Duration::from_secs(5);
 /// A claim takes a call to the service.
-const PATIENCE: Duration = Duration::from_secs(120);
+const CLAIM_PATIENCE: Duration = Duration::from_secs(120);
 
 /// What came of a claim.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -105,24 +107,31 @@ async fn answer(stream: UnixStream, agent: &Agent) -> io::Result<()> {
 
 /// The running agent's status, `None` when no agent runs on this state directory.
 pub fn ask_status(state_dir: &Path) -> Result<Option<Status>, Failure> {
-    ask(state_dir, "status")
+    ask(state_dir, "status", STATUS_PATIENCE)
 }
 
 /// Has the running agent claim the hub, `None` when none runs.
 pub fn ask_claim(state_dir: &Path, code: &SecretString) -> Result<Option<ClaimReply>, Failure> {
     // A line is a question: no code has a line break in it.
     let code = code.expose_secret().split_whitespace().collect::<String>();
-    ask(state_dir, &format!("claim {code}"))
+    ask(state_dir, &format!("claim {code}"), CLAIM_PATIENCE)
 }
 
-fn ask<T: DeserializeOwned>(state_dir: &Path, question: &str) -> Result<Option<T>, Failure> {
-    let reply = match exchange(state_dir, question) {
+fn ask<T: DeserializeOwned>(state_dir: &Path, question: &str, patience: Duration) -> Result<Option<T>, Failure> {
+    let reply = match exchange(state_dir, question, patience) {
         Ok(reply) => reply,
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => return Ok(None),
         Err(error) if error.kind() == ErrorKind::PermissionDenied => {
             return Err(Failure::Failed(format!(
                 "{} is closed to this user; run this command as root or as the agent's user (sudo -u hub-agent)",
                 state_dir.display()
+            )));
+        }
+        // What a socket's timeout looks like.
+        Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+            return Err(Failure::Failed(format!(
+                "an agent runs, and does not answer within {} s: it hangs or is stopped (systemctl restart hub-agent)",
+                patience.as_secs()
             )));
         }
         Err(error) => return Err(Failure::Failed(format!("the running agent does not answer: {error}"))),
@@ -134,11 +143,11 @@ fn ask<T: DeserializeOwned>(state_dir: &Path, question: &str) -> Result<Option<T
     })
 }
 
-fn exchange(state_dir: &Path, question: &str) -> io::Result<Vec<u8>> {
+fn exchange(state_dir: &Path, question: &str, patience: Duration) -> io::Result<Vec<u8>> {
     let dir = File::open(state_dir)?;
     let mut stream = BlockingStream::connect(socket_path(&dir))?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(patience))?;
+    stream.set_write_timeout(Some(patience))?;
     stream.write_all(format!("{question}\n").as_bytes())?;
     let mut reply = Vec::new();
     stream.read_to_end(&mut reply)?;

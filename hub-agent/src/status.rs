@@ -40,6 +40,9 @@ pub struct Status {
     pub process_id: u32,
     pub uptime_secs: u64,
     pub service_url: String,
+    /// What the service tells this hub from others by, at a claim.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device_instance_id: Option<String>,
     pub access: AccessState,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hub_uuid: Option<HubUuid>,
@@ -137,6 +140,7 @@ impl Agent {
             process_id: std::process::id(),
             uptime_secs: self.uptime_secs(),
             service_url: self.service.url().to_string(),
+            device_instance_id: Some(self.service.device_instance_id().to_owned()),
             access: state,
             hub_uuid: credentials.as_ref().map(|credentials| credentials.hub_uuid),
             tenant_uuid: credentials.as_ref().map(|credentials| credentials.tenant_uuid),
@@ -294,6 +298,7 @@ mod tests {
             process_id: 7,
             uptime_secs: 3_725,
             service_url: "https://hubs.example.com/".into(),
+            device_instance_id: None,
             access: AccessState::Unclaimed,
             hub_uuid: None,
             tenant_uuid: None,

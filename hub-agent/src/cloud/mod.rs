@@ -201,6 +201,10 @@ impl Service {
         &self.base
     }
 
+    pub fn device_instance_id(&self) -> &str {
+        &self.device_instance_id
+    }
+
     pub fn access(&self) -> watch::Receiver<Access> {
         self.access.subscribe()
     }

@@ -1,21 +1,29 @@
 //! `hub-agent claim`: has the running agent claim the hub, or does it itself when none runs.
 
-use std::io::Read;
+use std::io::{Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use secrecy::SecretString;
+use secrecy::{ExposeSecret, SecretString};
 
 use crate::clock::Clock;
 use crate::cloud::Service;
-use crate::config::ClaimArgs;
+use crate::config::{self, ClaimArgs, ServiceArgs};
 use crate::control::{self, ClaimReply};
 use crate::error::Failure;
 use crate::identity::StateDir;
 use crate::spool::{Spool, SpoolConfig};
+use crate::status::Status;
+
+/// Far longer than any code.
+const LONGEST_CODE_BYTES: usize = 256;
 
 pub async fn claim(args: ClaimArgs) -> Result<(), Failure> {
     let code = read_code(&args)?;
+    check_code(code.expose_secret())?;
+    if let Some(running) = control::ask_status(&args.common.state_dir)? {
+        say_ignored(&args.service, &running);
+    }
     let reply = match control::ask_claim(&args.common.state_dir, &code)? {
         Some(reply) => reply,
         None => claim_alone(&args, &code).await?,
@@ -38,6 +46,33 @@ fn read_code(args: &ClaimArgs) -> Result<SecretString, Failure> {
     };
     let text = text.map_err(|error| Failure::Failed(format!("cannot read the claim code: {error}")))?;
     Ok(SecretString::from(text.trim().to_owned()))
+}
+
+/// What can be no code is not sent anywhere.
+fn check_code(code: &str) -> Result<(), Failure> {
+    match code.trim().len() {
+        0 => Err(Failure::Failed("the claim code is empty".into())),
+        1..=LONGEST_CODE_BYTES => Ok(()),
+        length => Err(Failure::Failed(format!("that is no claim code: it has {length} characters"))),
+    }
+}
+
+/// A running agent claims the hub as it was started: settings of this command that differ have no say.
+fn say_ignored(given: &ServiceArgs, running: &Status) {
+    let url = config::service_url(given).ok().map(|url| url.to_string());
+    for (setting, given, used) in [
+        ("service-url", url.as_ref(), Some(&running.service_url)),
+        ("device-instance-id", given.device_instance_id.as_ref(), running.device_instance_id.as_ref()),
+    ] {
+        if let (Some(given), Some(used)) = (given, used)
+            && given != used
+        {
+            let _ = writeln!(
+                std::io::stderr(),
+                "hub-agent: the running agent claims this hub, with its own {setting} {used}; {given} is ignored"
+            );
+        }
+    }
 }
 
 async fn claim_alone(args: &ClaimArgs, code: &SecretString) -> Result<ClaimReply, Failure> {

@@ -464,10 +464,21 @@ async fn status_tells_what_runs_and_that_nothing_does() {
     assert_eq!(second.status.code(), Some(1));
     assert!(text(&second.stderr).contains("another agent is running"), "{}", text(&second.stderr));
 
+    for (code, said) in [("", "is empty"), (&"X".repeat(5_000), "is no claim code")] {
+        let mut claim = site.command("claim");
+        claim.args(["--code", code]);
+        let refused = output(claim).await;
+        assert_eq!(refused.status.code(), Some(1));
+        assert!(text(&refused.stderr).contains(said), "{}", text(&refused.stderr));
+    }
     std::fs::write(site.path("code"), format!("{CODE}\n")).unwrap();
     let mut claim = site.command("claim");
     claim.arg("--code-file").arg(site.path("code"));
-    assert_eq!(output(claim).await.status.code(), Some(0));
+    claim.args(["--service-url", "http://127.0.0.1:1", "--device-instance-id", "test-hub"]);
+    let claimed = output(claim).await;
+    assert_eq!(claimed.status.code(), Some(0));
+    let said = text(&claimed.stderr);
+    assert!(said.contains("http://127.0.0.1:1/ is ignored") && !said.contains("device-instance-id"), "{said}");
     service.until("all events", |kept| (kept.event_count() == 50).then_some(())).await;
     let claimed = until_status(&site, |status| {
         status["spool"]["events"] == 0 || status["deliveredRecords"].as_u64().unwrap() >= 50
@@ -476,6 +487,11 @@ async fn status_tells_what_runs_and_that_nothing_does() {
     assert_eq!((claimed["access"].as_str(), claimed["hubUuid"].as_str()), (Some("CLAIMED"), Some(HUB)));
     assert!(claimed["hubUuid"].as_str().unwrap().parse::<HubUuid>().is_ok());
     assert!(!claimed.to_string().contains("access-1") && !claimed.to_string().contains("\"refresh\""));
+    kill(&agent, rustix::process::Signal::STOP);
+    let stopped = output(site.command("status")).await;
+    assert_eq!(stopped.status.code(), Some(1));
+    assert!(text(&stopped.stderr).contains("does not answer within 5 s"), "{}", text(&stopped.stderr));
+    kill(&agent, rustix::process::Signal::CONT);
     assert_eq!(stop(&mut agent).await, Some(0));
 }
 
