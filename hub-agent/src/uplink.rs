@@ -21,6 +21,9 @@ use crate::spool::{Batch, Kind, PerKind, Spool, SpoolStopped, Verdict};
 /// The longest that the service's answer "too many" makes the time between two uploads.
 const LONGEST_INTERVAL: Duration = Duration::from_secs(600);
 
+/// How often it is said how many uploads were refused.
+const SAY_REFUSALS_EVERY: Duration = Duration::from_secs(60);
+
 /// How long the loop rests at most: the watchdog wants to see it move.
 const LONGEST_REST: Duration = Duration::from_secs(20);
 
@@ -89,6 +92,16 @@ struct Lane {
     backoff: Backoff,
     /// What went wrong last, so that it is said once.
     said: Option<u16>,
+    refusals: Refusals,
+}
+
+/// Uploads refused for good, one kind's: there may be many in a second, and each line about one is itself uploaded.
+#[derive(Default)]
+struct Refusals {
+    said_at: Option<Instant>,
+    /// Since then.
+    uploads: u64,
+    records: u64,
 }
 
 /// What to do after an answer.
@@ -108,6 +121,7 @@ impl Uplink {
             max_records: kind.max_records(),
             backoff: backoff.clone(),
             said: None,
+            refusals: Refusals::default(),
         });
         Self { service, spool, clock, lanes, backoff, uploads: Arc::default() }
     }
@@ -173,12 +187,16 @@ impl Uplink {
         if lane.due > now {
             return Ok(lane.due - now);
         }
+        lane.refusals.say(lane.kind, now);
         // Asking for a batch writes what is in memory to disk: not done for nothing.
         let waiting = self.spool.stats().usage.get(lane.kind).records;
         let batch = if waiting > 0 { self.spool.next(lane.kind, lane.max_records).await? } else { None };
         let Some(batch) = batch else {
             lane.due = now + lane.interval;
-            self.uploads.is_taken(lane.kind);
+            // That nothing waits because all of it was refused is worth knowing for a while.
+            if lane.refusals.said_at.is_none() {
+                self.uploads.is_taken(lane.kind);
+            }
             return Ok(Duration::ZERO);
         };
         let answer = match send(&self.service, credentials, &batch).await {
@@ -244,6 +262,33 @@ fn path(kind: Kind, hub_uuid: HubUuid) -> String {
     }
 }
 
+impl Refusals {
+    /// Says the first, and leaves the others to be told by their number.
+    fn count(&mut self, batch: &Batch, answer: &Answer) {
+        if self.said_at.is_some() {
+            self.uploads += 1;
+            self.records += batch.records;
+            return;
+        }
+        self.said_at = Some(Instant::now());
+        tracing::error!(
+            kind = ?batch.kind, batch_uuid = %batch.batch, records = batch.records, reason = answer.reason(),
+            "the service refuses an upload for good; it is set aside and counted"
+        );
+    }
+
+    fn say(&mut self, kind: Kind, now: Instant) {
+        if self.said_at.is_none_or(|at| now.duration_since(at) < SAY_REFUSALS_EVERY) {
+            return;
+        }
+        let Self { uploads, records, .. } = std::mem::take(self);
+        if uploads > 0 {
+            tracing::error!(?kind, uploads, records, "the service refused more uploads for good in the last minute");
+            self.said_at = Some(now);
+        }
+    }
+}
+
 /// The records the service would not take out of an upload that it has stored. `None` when it did not say, in the one way it does, that the
 /// upload is stored: a login page or a proxy answers 200 to anything, and what is taken for delivered is gone.
 fn stored(kind: Kind, answer: &Answer) -> Option<Vec<RejectedEvent>> {
@@ -278,10 +323,7 @@ impl Lane {
             }
             // Only the service itself can refuse for good: a proxy that does says nothing about the batch.
             400 | 409 | 413 | 415 | 422 if answer.problem().is_some() => {
-                tracing::error!(
-                    batch_uuid = %batch.batch, records = batch.records, reason = answer.reason(),
-                    "the service refuses an upload for good; it is set aside and counted"
-                );
+                self.refusals.count(batch, answer);
                 Next::Settle(Verdict::Refused)
             }
             429 => {

@@ -69,6 +69,11 @@ impl Counters {
         }
     }
 
+    /// Records of any kind given up because there was no room.
+    pub fn dropped(&self) -> u64 {
+        self.dropped_events + self.dropped_records
+    }
+
     pub fn plus(self, other: Self) -> Self {
         Self {
             dropped_events: self.dropped_events + other.dropped_events,

@@ -38,6 +38,12 @@ const MIN_BYTES: u64 = 4 << 20;
 /// Room that SQLite's journal needs beside the file: without it nothing could even be deleted.
 const JOURNAL_BYTES: u64 = 8 << 20;
 
+/// How often it is said how much was dropped while that goes on.
+const SAY_DROPPED_EVERY: Duration = Duration::from_secs(3_600);
+
+/// What is dropped at once makes room for a while: only after so long without it is it over.
+const DROPPING_IS_OVER_AFTER: Duration = Duration::from_secs(600);
+
 const REOPEN_EVERY: Duration = Duration::from_secs(30);
 const DISK_CHECK_EVERY: Duration = Duration::from_secs(10);
 
@@ -64,6 +70,14 @@ pub struct Worker {
     limit_bytes: u64,
     limit_at: Option<Instant>,
     trouble: Option<String>,
+    dropping: Option<Dropping>,
+}
+
+/// A time in which there is no room for what is heard.
+struct Dropping {
+    said_at: Instant,
+    last_at: Instant,
+    records: u64,
 }
 
 impl Worker {
@@ -86,6 +100,7 @@ impl Worker {
             committed_at: Instant::now(),
             limit_at: None,
             trouble: None,
+            dropping: None,
         };
         worker.open();
         worker.publish();
@@ -99,7 +114,10 @@ impl Worker {
                 Command::Record { kind, json, at, clock_offset_micros } => {
                     self.push(kind, &json, at, at, clock_offset_micros);
                 }
-                Command::Lost(events) => self.count.dropped_events += events,
+                Command::Lost(events) => {
+                    self.count.dropped_events += events;
+                    self.dropped(events);
+                }
                 Command::Tick => {
                     if self.store.is_none() && self.opened_at.elapsed() >= REOPEN_EVERY {
                         self.open();
@@ -108,6 +126,7 @@ impl Worker {
                     if self.committed_at.elapsed() >= self.config.commit_every * 4 / 5 {
                         self.commit();
                     }
+                    self.say_dropped();
                     self.publish();
                 }
                 Command::Next { kind, max_records, reply } => {
@@ -264,6 +283,7 @@ impl Worker {
             let Some(lost) = victim.and_then(|at| self.held.remove(at)) else { return };
             bytes -= lost.body.len();
             self.count.drop_of(lost.kind, lost.records);
+            self.dropped(lost.records);
         }
     }
 
@@ -282,6 +302,7 @@ impl Worker {
         if self.held.is_empty() && self.done.is_empty() && self.count.is_zero() {
             return self.trouble.is_none();
         }
+        let known_dropped = store.counters().dropped() + self.count.dropped();
         let written = remember_clock(store, &self.clock, offset).and_then(|()| {
             store.apply(&Change {
                 insert: self.held.make_contiguous(),
@@ -293,6 +314,8 @@ impl Worker {
         });
         match written {
             Ok(()) => {
+                let dropped = store.counters().dropped().saturating_sub(known_dropped);
+                self.dropped(dropped);
                 self.held.clear();
                 self.done.clear();
                 self.count = Counters::default();
@@ -304,6 +327,39 @@ impl Worker {
                 self.bound_held();
                 false
             }
+        }
+    }
+
+    /// Says that dropping begins; how much it is comes later, with its sum.
+    fn dropped(&mut self, records: u64) {
+        if records == 0 {
+            return;
+        }
+        let now = Instant::now();
+        match &mut self.dropping {
+            Some(dropping) => {
+                dropping.last_at = now;
+                dropping.records += records;
+            }
+            None => {
+                tracing::warn!(
+                    limit_bytes = self.limit_bytes,
+                    "there is no room for all that is heard; the oldest of it is dropped and counted"
+                );
+                self.dropping = Some(Dropping { said_at: now, last_at: now, records });
+            }
+        }
+    }
+
+    fn say_dropped(&mut self) {
+        let Some(dropping) = &mut self.dropping else { return };
+        let records = dropping.records;
+        if dropping.last_at.elapsed() >= DROPPING_IS_OVER_AFTER {
+            tracing::warn!(records, "there is room again for all that is heard; so many records were dropped");
+            self.dropping = None;
+        } else if dropping.said_at.elapsed() >= SAY_DROPPED_EVERY {
+            dropping.said_at = Instant::now();
+            tracing::warn!(records, "there is still no room for all that is heard; so many records were dropped");
         }
     }
 

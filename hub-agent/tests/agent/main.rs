@@ -316,17 +316,21 @@ async fn a_login_page_does_not_tell_the_time() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_upload_refused_for_good_blocks_nothing() {
+async fn uploads_refused_for_good_block_nothing_and_are_said_once() {
     let site = Site::new(200, 5);
-    let service = Service::with_fate(|number| if number == 2 { Fate::Refused } else { Fate::Stored }).await;
+    let refuse = |number| if (2..8).contains(&number) { Fate::Refused } else { Fate::Stored };
+    let service = Service::with_fate(refuse).await;
     let mut agent = site.claimed(&service).spawn().unwrap();
-    service
-        .until("the last event", |kept| kept.all_events().any(|event| event["name"] == "event 199").then_some(()))
-        .await;
-    let status = until_status(&site, |status| status["refusedRecords"].as_u64().unwrap() > 0).await;
+    let is_last = |event: &Value| event["name"] == "event 199";
+    let stored =
+        service.until("the last event", |kept| kept.all_events().any(is_last).then(|| kept.event_count())).await;
+    until_status(&site, |status| status["refusedRecords"].as_u64().unwrap() + stored as u64 == 200).await;
     assert_eq!(stop(&mut agent).await, Some(0));
-    service.change(|kept| assert_eq!(kept.event_count() as u64 + status["refusedRecords"].as_u64().unwrap(), 200));
-    assert_eq!(std::fs::read_dir(site.state().join("refused")).unwrap().count(), 1);
+    assert_eq!(std::fs::read_dir(site.state().join("refused")).unwrap().count(), 6);
+    service.change(|kept| {
+        let said = |entry: &&Value| entry["message"].as_str().unwrap().contains("refuses an upload");
+        assert_eq!(kept.logs.iter().filter(said).count(), 1, "{:?}", kept.logs);
+    });
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
