@@ -13,6 +13,7 @@ mod identity;
 mod logs;
 mod pulse;
 mod run;
+mod signals;
 mod spool;
 mod status;
 mod systemd;

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::unix::pipe;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -21,6 +20,7 @@ use crate::error::Failure;
 use crate::identity::StateDir;
 use crate::logs::Outbox;
 use crate::pulse::{Beat, Pulses};
+use crate::signals;
 use crate::spool::{Spool, SpoolConfig, SpoolStopped};
 use crate::status::Agent;
 use crate::systemd;
@@ -161,11 +161,8 @@ fn said(result: Result<(), SpoolStopped>) {
 
 async fn asked_to_stop(with_stdin: bool) -> Result<(), Failure> {
     let cannot = |error: std::io::Error| Failure::Failed(format!("signals cannot be received: {error}"));
-    let mut terminate = signal(SignalKind::terminate()).map_err(cannot)?;
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(cannot)?;
     tokio::select! {
-        _ = terminate.recv() => Ok(()),
-        _ = interrupt.recv() => Ok(()),
+        stopped = signals::asked_to_stop() => stopped.map_err(cannot),
         ended = stdin_end(), if with_stdin => ended,
     }
 }

@@ -15,6 +15,7 @@ use super::scan_table::{Screen, Table};
 use crate::ble::recognise::recognise;
 use crate::ble::{self, Heard, Radio, RadioConfig, Replay, ScanMode, Source};
 use crate::error::Failure;
+use crate::signals;
 
 const REFRESH: Duration = Duration::from_millis(500);
 
@@ -96,12 +97,11 @@ async fn listen(args: ScanArgs) -> Result<(), ScanError> {
     }
 }
 
-/// Ends with Ctrl-C, SIGTERM, or the time.
+/// Ends with a signal, or the time.
 async fn stop_signal(duration_secs: Option<u64>) {
-    let terminated = async {
-        match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
-            Ok(mut signal) => drop(signal.recv().await),
-            Err(_) => std::future::pending().await,
+    let asked = async {
+        if signals::asked_to_stop().await.is_err() {
+            std::future::pending().await
         }
     };
     let timed_out = async {
@@ -111,8 +111,7 @@ async fn stop_signal(duration_secs: Option<u64>) {
         }
     };
     tokio::select! {
-        _ = tokio::signal::ctrl_c() => {}
-        () = terminated => {}
+        () = asked => {}
         () = timed_out => {}
     }
 }

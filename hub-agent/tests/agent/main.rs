@@ -444,6 +444,20 @@ async fn stops_with_everything_delivered_and_tells_systemd() {
     service.change(|kept| assert_once(kept));
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_terminal_that_is_gone_ends_it_in_order() {
+    let site = Site::new(50, 1);
+    let service = Service::start().await;
+    let mut command = site.command("run");
+    command.args(["--service-url", &service.url(), "--dedup-window", "0s", "--spool-commit", "10s"]);
+    command.arg("--replay").arg(site.path("trace.jsonl"));
+    let mut agent = command.spawn().unwrap();
+    until_status(&site, |status| status["spool"]["events"].as_u64().unwrap() >= 50).await;
+    kill(&agent, rustix::process::Signal::HUP);
+    assert_eq!(agent.wait().await.unwrap().code(), Some(0));
+    assert_eq!(site.spooled().len(), 50);
+}
+
 async fn receive(socket: &tokio::net::UnixDatagram) -> String {
     let mut buffer = [0; 1_024];
     let length = tokio::time::timeout(TEN_SECONDS, socket.recv(&mut buffer)).await.expect("systemd is told").unwrap();
