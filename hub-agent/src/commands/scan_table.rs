@@ -106,6 +106,8 @@ impl Table {
         if rows.len() > room {
             lines.push(cut(&format!("... and {} weaker ones", rows.len() - room), width));
         }
+        // A terminal of very few lines has no room for what is always there.
+        lines.truncate(height.saturating_sub(1).max(1));
         lines
     }
 }
@@ -175,12 +177,18 @@ impl Screen {
 
     /// In one write and over what was there, so that nothing flickers.
     pub fn draw(&mut self, lines: &[String]) -> io::Result<()> {
+        let (_, height) = self.size();
         let mut frame = String::from("\x1b[H");
-        for line in lines {
+        for line in lines.iter().take(height) {
             frame.push_str(line);
             frame.push_str("\x1b[K\r\n");
         }
-        frame.push_str("\x1b[J");
+        if lines.len() < height {
+            frame.push_str("\x1b[J");
+        } else {
+            // A new line below the last would move all of them up.
+            frame.truncate(frame.len() - "\r\n".len());
+        }
         let mut output = io::stdout().lock();
         output.write_all(frame.as_bytes())?;
         output.flush()
@@ -246,9 +254,9 @@ mod tests {
         for number in 0..100 {
             table.heard(&event(&format!("AA:BB:CC:DD:EE:{number:02X}"), 1, -50, "温度計の長い名前がここにある"));
         }
-        for (width, height) in [(80, 24), (40, 10), (10, 4), (1, 1), (200, 300)] {
+        for (width, height) in [(80, 24), (40, 10), (10, 4), (80, 3), (80, 2), (1, 1), (200, 300)] {
             let lines = render(&mut table, width, height, 1);
-            assert!(lines.len() < height.max(5), "{} lines of {height}", lines.len());
+            assert!(lines.len() < height.max(2), "{} lines of {height}", lines.len());
             for line in &lines {
                 assert!(line.chars().map(columns).sum::<usize>() <= width, "{line:?} is wider than {width}");
             }
