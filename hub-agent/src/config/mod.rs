@@ -410,7 +410,7 @@ fn command() -> Command {
     })
 }
 
-/// A wrong value of a setting is one wherever it stands; clap would call it wrong usage, and name the flag for a variable.
+/// A wrong value on the command line is wrong usage, in a variable a wrong setting; clap would call both wrong usage and name the flag.
 fn refusal(error: clap::Error, arguments: &[OsString]) -> Refusal {
     let wrong_value = match error.kind() {
         // Also that of a flag without any.
@@ -437,8 +437,10 @@ fn refusal(error: clap::Error, arguments: &[OsString]) -> Refusal {
         .iter()
         .filter_map(|argument| argument.to_str())
         .any(|argument| argument.strip_prefix(flag).is_some_and(|value| value.is_empty() || value.starts_with('=')));
-    let name = if on_the_line { flag.into() } else { env.to_string_lossy() };
-    Refusal::Config(Failure::Config(format!("{name}: {}", file::clap_reason(&error))))
+    if on_the_line {
+        return Refusal::Usage(error);
+    }
+    Refusal::Config(Failure::Config(format!("{}: {}", env.to_string_lossy(), file::clap_reason(&error))))
 }
 
 /// The service's address: what every command that calls it needs.
@@ -545,16 +547,16 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_value_on_the_command_line_is_a_wrong_setting() {
+    fn a_wrong_value_on_the_command_line_is_wrong_usage() {
         for (line, part) in [
-            ("--silence=abc", "--silence: write it as a whole number"),
-            ("--request-timeout=0s", "--request-timeout: it must be longer than 0"),
-            ("--connect-timeout=0ms", "--connect-timeout: it must be longer than 0"),
-            ("--spool-max=0B", "--spool-max: it must be more than 0"),
-            ("--log-format=xml", "--log-format: possible values are auto, text, json"),
+            ("--silence=abc", "write it as a whole number"),
+            ("--request-timeout=0s", "it must be longer than 0"),
+            ("--connect-timeout=0ms", "it must be longer than 0"),
+            ("--spool-max=0B", "it must be more than 0"),
+            ("--log-format=xml", "possible values: auto, text, json"),
         ] {
-            let Err(Refusal::Config(failure)) = run_with("", &[line]) else { panic!("{line}") };
-            assert!(failure.to_string().starts_with(part), "{failure}");
+            let Err(Refusal::Usage(error)) = run_with("", &[line]) else { panic!("{line}") };
+            assert!(error.to_string().contains(part), "{error}");
         }
         assert!(run_with("", &["--upload-interval=0s", "--dedup-window=0s", "--disk-headroom=0B"]).is_ok());
         assert!(matches!(run_with("", &["--silence"]), Err(Refusal::Usage(_))));
