@@ -3,12 +3,16 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
+use hub_protocol::Timestamp;
 use secrecy::ExposeSecret;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::authn::api_key;
 use crate::authn::keys::Keys;
+use crate::authn::oidc::Oidc;
+use crate::authz::Permissions;
 use crate::bus::Bus;
 use crate::clock::Clock;
 use crate::config::Config;
@@ -19,7 +23,7 @@ use crate::domain::streams::{Publisher, Streams};
 use crate::error::Error;
 use crate::http::metrics::Metrics;
 use crate::ingest::{self, Ingest};
-use crate::sealing::{MasterKeyError, OpenError, Sealer};
+use crate::sealing::{MasterKeyError, OpenError, Sealer, stored};
 
 #[derive(Clone)]
 pub struct App(Arc<Inner>);
@@ -30,6 +34,10 @@ pub struct Inner {
     pub clock: Clock,
     pub sealer: Sealer,
     pub keys: Keys,
+    /// The external issuer of people's tokens, where there is one.
+    pub oidc: Option<Oidc>,
+    pub permissions: Permissions,
+    pub key_shares: api_key::Shares,
     pub passwords: Passwords,
     pub metrics: Metrics,
     pub credential_turns: hubs::Turns,
@@ -69,7 +77,12 @@ pub enum StartError {
          master-key, or master.key in the data directory), or name another database"
     )]
     OtherMasterKey,
-    #[error("the signing keys cannot be read: {0}")]
+    #[error(
+        "the database holds secrets sealed with the master key {missing}, and only {held} is at hand; put the missing key back (the setting master-key, or \
+         master.key in the data directory), or name another database"
+    )]
+    MissingMasterKey { missing: String, held: String },
+    #[error("the keys cannot be read: {0}")]
     Keys(Error),
     #[error("the bus cannot be used: {0}")]
     Bus(#[from] async_nats::ConnectError),
@@ -85,10 +98,10 @@ impl StartError {
     /// Whether a setting is at fault, so that starting again with the same ones will not help.
     pub const fn is_wrong_setting(&self) -> bool {
         match self {
-            Self::MasterKey(MasterKeyError::Setting | MasterKeyError::Malformed(_)) => true,
+            Self::MasterKey(MasterKeyError::Setting | MasterKeyError::Malformed(_) | MasterKeyError::Lost(_)) => true,
             // The database is opened, and the bus connected, in the background: what fails here is the URL.
             Self::DatabaseUrl(_) | Self::Bus(_) => true,
-            Self::OtherMasterKey | Self::Tls { .. } => true,
+            Self::OtherMasterKey | Self::MissingMasterKey { .. } | Self::Tls { .. } => true,
             Self::DataDir { .. } | Self::MasterKey(MasterKeyError::File { .. }) => false,
             Self::Migrate(_) | Self::Keys(_) | Self::Thread(_) | Self::Listen(_) => false,
         }
@@ -104,12 +117,13 @@ impl App {
     /// Opens the database, brings its schema up to date, reads the keys, and starts the workers.
     pub async fn start(config: Config, clock: Clock) -> Result<Self, StartError> {
         create_data_dir(&config)?;
-        let sealer = Sealer::load(config.master_key.as_ref(), &config.data_dir)?;
         let db = Db::open(config.database_url.expose_secret())?;
         let now = clock.now();
         migrate::run(&db, now).await?;
+        let sealer = open_sealer(&config, &db, now).await?;
         let keys = Keys::new(sealer.clone());
         keys.load(&db, now).await.map_err(keys_unread)?;
+        let oidc = config.oidc.clone().map(Oidc::new);
         let bus = Bus::open(config.bus.as_ref()).await?;
         let (ingest, writer) = ingest::queue();
         let (streams, commits) = Streams::new(bus.is_shared());
@@ -120,6 +134,9 @@ impl App {
             clock,
             sealer,
             keys,
+            oidc,
+            permissions: Permissions::new(),
+            key_shares: api_key::Shares::default(),
             passwords: Passwords::new(),
             hub_changes: hubs::Changes::new(metrics.hub_waits.clone(), bus.clone()),
             metrics,
@@ -146,6 +163,29 @@ impl App {
         self.workers.wait().await;
         self.db.close().await;
     }
+}
+
+/// The master keys, once it is sure that they are all that this database needs.
+pub async fn open_sealer(config: &Config, db: &Db, now: Timestamp) -> Result<Sealer, StartError> {
+    let unread = StartError::Keys;
+    let mut conn = db.read().await.map_err(unread)?;
+    let registered = stored::registered(&mut conn).await.map_err(unread)?;
+    let holds_unregistered = stored::holds_unregistered(&mut conn).await.map_err(unread)?;
+    drop(conn);
+    let is_new = registered.is_empty() && !holds_unregistered;
+    let sealer = Sealer::load(config.master_key.as_ref(), &config.data_dir, is_new)?;
+    let held = sealer.key_ids();
+    let missing: Vec<String> = registered.iter().filter(|id| !held.contains(id)).cloned().collect();
+    if !missing.is_empty() {
+        return Err(StartError::MissingMasterKey { missing: missing.join(", "), held: held.join(", ") });
+    }
+    if holds_unregistered {
+        stored::reseal(db, &sealer, |_| ()).await.map_err(keys_unread)?;
+    }
+    if let Some(sealing) = held.first().filter(|id| !registered.contains(id)) {
+        stored::register(db, sealing, now).await.map_err(unread)?;
+    }
+    Ok(sealer)
 }
 
 /// The directory holds keys: only its owner may look in.

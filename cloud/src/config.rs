@@ -1,11 +1,13 @@
 //! One configuration, read once: the file, then the environment, then the flags, each over the one before. A key nobody knows is refused with
 //! the nearest one that is known. Secrets are wrapped, so that printing a configuration never shows them.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use axum::http::HeaderValue;
 use clap::Args;
+use ipnet::IpNet;
 use secrecy::SecretString;
 use serde::Deserialize;
 
@@ -44,7 +46,8 @@ pub struct Settings {
     #[arg(long, global = true, env = "HUB_CLOUD_TLS_KEY", value_name = "FILE")]
     pub tls_key: Option<PathBuf>,
 
-    /// 64 hex digits that seal every secret in the database; replicas share it [default: master.key in the data directory]
+    /// 64 hex digits that seal every secret in the database, or several such keys with commas between them: the first seals, all open. Replicas share
+    /// it [default: master.key in the data directory]
     #[arg(long, global = true, env = "HUB_CLOUD_MASTER_KEY", hide_env_values = true, value_name = "HEX")]
     pub master_key: Option<String>,
 
@@ -88,6 +91,42 @@ pub struct Settings {
     )]
     pub hub_refresh_lifetime: Option<String>,
 
+    /// Whether people may log in here with e-mail and password [default: true]
+    #[arg(long, global = true, env = "HUB_CLOUD_BUILTIN_LOGIN", value_name = "BOOL", action = clap::ArgAction::Set)]
+    pub builtin_login: Option<bool>,
+
+    /// OpenID Connect issuer whose access tokens are taken too, such as https://login.example.com
+    #[arg(long, global = true, env = "HUB_CLOUD_OIDC_ISSUER", value_name = "URL")]
+    pub oidc_issuer: Option<String>,
+
+    /// What the issuer's tokens must name as their audience; needed with oidc-issuer
+    #[arg(long, global = true, env = "HUB_CLOUD_OIDC_AUDIENCE", value_name = "TEXT")]
+    pub oidc_audience: Option<String>,
+
+    /// The client that `hub-cloud login` is at the issuer
+    #[arg(long, global = true, env = "HUB_CLOUD_OIDC_CLIENT_ID", value_name = "TEXT")]
+    pub oidc_client_id: Option<String>,
+
+    /// The claim of the issuer's tokens that lists roles; dots go into objects [default: roles]
+    #[arg(long, global = true, env = "HUB_CLOUD_OIDC_ROLES_CLAIM", value_name = "NAME")]
+    pub oidc_roles_claim: Option<String>,
+
+    /// Mail server, `smtp://USER:PASSWORD@HOST:PORT?tls=required` or `smtps://...`; without one no mail is sent
+    #[arg(long, global = true, env = "HUB_CLOUD_SMTP_URL", hide_env_values = true, value_name = "URL")]
+    pub smtp_url: Option<String>,
+
+    /// Sender of the service's mail, such as `Hubs <hubs@example.com>`; needed with smtp-url
+    #[arg(long, global = true, env = "HUB_CLOUD_MAIL_FROM", value_name = "ADDRESS")]
+    pub mail_from: Option<String>,
+
+    /// Origins whose pages may call the service from a browser, with commas between them, such as https://console.example.com [default: none]
+    #[arg(long, global = true, env = "HUB_CLOUD_CORS_ORIGINS", value_name = "ORIGINS")]
+    pub cors_origins: Option<String>,
+
+    /// Networks of proxies whose `X-Forwarded-For` is believed, with commas between them, such as 10.0.0.0/8 [default: none]
+    #[arg(long, global = true, env = "HUB_CLOUD_TRUSTED_PROXIES", value_name = "NETWORKS")]
+    pub trusted_proxies: Option<String>,
+
     /// Logs to write: error, warn, info, debug, or a filter such as hub_cloud=debug [default: warn]
     #[arg(long, global = true, env = "HUB_CLOUD_LOG", value_name = "FILTER")]
     pub log: Option<String>,
@@ -107,7 +146,31 @@ pub struct Config {
     pub uploads_per_commit: usize,
     pub hub_token_lifetime: Duration,
     pub hub_refresh_lifetime: Duration,
+    pub builtin_login: bool,
+    pub oidc: Option<OidcConfig>,
+    pub mail: Option<MailConfig>,
+    pub cors_origins: Vec<HeaderValue>,
+    pub trusted_proxies: Vec<IpNet>,
     pub log: String,
+}
+
+/// The external issuer of people's tokens.
+#[derive(Clone, Debug)]
+pub struct OidcConfig {
+    /// Exactly as tokens name it.
+    pub issuer: String,
+    pub audience: String,
+    /// For the command line alone.
+    pub client_id: Option<String>,
+    /// The path to the list of roles in a token.
+    pub roles_claim: Vec<String>,
+}
+
+/// Where mail goes out.
+#[derive(Clone, Debug)]
+pub struct MailConfig {
+    pub smtp_url: SecretString,
+    pub from: String,
 }
 
 #[derive(Clone, Debug)]
@@ -140,7 +203,7 @@ impl Config {
         }
         let master_key = flags.master_key.or(file.master_key);
         if master_key.as_ref().is_some_and(|key| !sealing::is_master_key(key)) {
-            return Err(ConfigError("master-key must be 64 hex digits".into()));
+            return Err(ConfigError(sealing::MASTER_KEY_FORM.into()));
         }
         let bus = flags.bus.or(file.bus);
         if bus.as_ref().is_some_and(|bus| !bus.starts_with("nats://") && !bus.starts_with("tls://")) {
@@ -160,6 +223,17 @@ impl Config {
         if !(1..=4096).contains(&uploads_per_commit) {
             return Err(ConfigError("uploads-per-commit must be 1 to 4096".into()));
         }
+        let oidc = oidc(
+            flags.oidc_issuer.or(file.oidc_issuer),
+            flags.oidc_audience.or(file.oidc_audience),
+            flags.oidc_client_id.or(file.oidc_client_id),
+            flags.oidc_roles_claim.or(file.oidc_roles_claim),
+        )?;
+        let builtin_login = flags.builtin_login.or(file.builtin_login).unwrap_or(true);
+        if !builtin_login && oidc.is_none() {
+            return Err(ConfigError("builtin-login = false needs oidc-issuer, or nobody could log in".into()));
+        }
+        let mail = mail(flags.smtp_url.or(file.smtp_url), flags.mail_from.or(file.mail_from))?;
         let public_url = flags.public_url.or(file.public_url);
         if public_url.as_ref().is_some_and(|url| !url.starts_with("http://") && !url.starts_with("https://")) {
             return Err(ConfigError("public-url must begin with `http://` or `https://`".into()));
@@ -182,9 +256,77 @@ impl Config {
                 "hub-refresh-lifetime",
                 flags.hub_refresh_lifetime.or(file.hub_refresh_lifetime).as_deref().unwrap_or("30d"),
             )?,
+            builtin_login,
+            oidc,
+            mail,
+            cors_origins: origins(flags.cors_origins.or(file.cors_origins).as_deref().unwrap_or_default())?,
+            trusted_proxies: networks(flags.trusted_proxies.or(file.trusted_proxies).as_deref().unwrap_or_default())?,
             log: flags.log.or(file.log).unwrap_or_else(|| "warn".to_owned()),
         })
     }
+}
+
+fn oidc(
+    issuer: Option<String>,
+    audience: Option<String>,
+    client_id: Option<String>,
+    roles_claim: Option<String>,
+) -> Result<Option<OidcConfig>, ConfigError> {
+    let (issuer, audience) = match (issuer, audience) {
+        (Some(issuer), Some(audience)) => (issuer, audience),
+        (Some(_), None) => return Err(ConfigError("oidc-issuer needs oidc-audience beside it".into())),
+        (None, None) if client_id.is_none() && roles_claim.is_none() => return Ok(None),
+        (None, _) => return Err(ConfigError("oidc-audience, oidc-client-id and oidc-roles-claim need oidc-issuer".into())),
+    };
+    // Tokens could be forged by whoever can change the issuer's keys on the way.
+    let is_loopback = |url: &reqwest::Url| {
+        matches!(url.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"))
+    };
+    match reqwest::Url::parse(&issuer) {
+        Ok(url) if url.scheme() == "https" || (url.scheme() == "http" && is_loopback(&url)) => {}
+        _ => return Err(ConfigError("oidc-issuer must begin with `https://` (`http://` on this machine alone)".into())),
+    }
+    let roles_claim = roles_claim.unwrap_or_else(|| "roles".to_owned());
+    Ok(Some(OidcConfig { issuer, audience, client_id, roles_claim: roles_claim.split('.').map(str::to_owned).collect() }))
+}
+
+fn mail(smtp_url: Option<String>, from: Option<String>) -> Result<Option<MailConfig>, ConfigError> {
+    match (smtp_url, from) {
+        (Some(smtp_url), Some(from)) => {
+            if !smtp_url.starts_with("smtp://") && !smtp_url.starts_with("smtps://") {
+                return Err(ConfigError("smtp-url must begin with `smtp://` or `smtps://`".into()));
+            }
+            Ok(Some(MailConfig { smtp_url: smtp_url.into(), from }))
+        }
+        (None, None) => Ok(None),
+        (Some(_), None) => Err(ConfigError("smtp-url needs mail-from beside it".into())),
+        (None, Some(_)) => Err(ConfigError("mail-from needs smtp-url beside it".into())),
+    }
+}
+
+/// The parts of a list with commas.
+fn parts(text: &str) -> impl Iterator<Item = &str> {
+    text.split(',').map(str::trim).filter(|part| !part.is_empty())
+}
+
+fn origins(text: &str) -> Result<Vec<HeaderValue>, ConfigError> {
+    let origin = |part: &str| {
+        let url = reqwest::Url::parse(part).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
+        // Compared as browsers write it: no path, no default port.
+        let exact = url.filter(|url| url.origin().ascii_serialization() == part);
+        exact.and_then(|_| HeaderValue::from_str(part).ok()).ok_or_else(|| {
+            ConfigError(format!("cors-origins must hold origins such as https://console.example.com, not `{part}`"))
+        })
+    };
+    parts(text).map(origin).collect()
+}
+
+fn networks(text: &str) -> Result<Vec<IpNet>, ConfigError> {
+    let network = |part: &str| {
+        let network = part.parse::<IpNet>().or_else(|_| part.parse::<IpAddr>().map(IpNet::from));
+        network.map_err(|_| ConfigError(format!("trusted-proxies must hold networks such as 10.0.0.0/8, not `{part}`")))
+    };
+    parts(text).map(network).collect()
 }
 
 fn read_file(path: &Path) -> Result<Settings, ConfigError> {
@@ -267,6 +409,17 @@ mod tests {
             ("master-key = '00'", "master-key"),
             ("listen = 'here'", "listen"),
             ("tls-cert = 'a.pem'", "tls-cert"),
+            ("oidc-issuer = 'https://login.example.com'", "oidc-audience"),
+            ("oidc-issuer = 'http://login.example.com'\noidc-audience = 'x'", "oidc-issuer"),
+            ("oidc-issuer = 'http://127.0.0.1.example.com'\noidc-audience = 'x'", "oidc-issuer"),
+            ("oidc-audience = 'x'", "oidc-issuer"),
+            ("builtin-login = false", "builtin-login"),
+            ("smtp-url = 'smtp://localhost'", "mail-from"),
+            ("smtp-url = 'http://localhost'\nmail-from = 'a@example.com'", "smtp-url"),
+            ("mail-from = 'a@example.com'", "smtp-url"),
+            ("cors-origins = '*'", "cors-origins"),
+            ("cors-origins = 'https://a.example/path'", "cors-origins"),
+            ("trusted-proxies = '10.0.0.0/33'", "trusted-proxies"),
         ] {
             let error = load(text).expect_err("a refusal").to_string();
             assert!(error.contains(key), "{error}");

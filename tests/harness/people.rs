@@ -1,10 +1,13 @@
 //! People and the tenants they are members of.
 
-use hub_cloud::authn::user::{self, User};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use hub_cloud::authn::user::{self, Session, User};
 use hub_cloud::authz::permission::Role;
 use hub_protocol::{PersonaUuid, TenantUuid, Timestamp, UserUuid};
 use serde::Deserialize;
 use serde_json::json;
+use uuid::Uuid;
 
 use crate::app::TestApp;
 use crate::client::{Call, Client};
@@ -28,12 +31,22 @@ pub struct Login {
     pub expires_at: Timestamp,
 }
 
+impl Login {
+    /// The login that the access token says it belongs to.
+    pub fn login_uuid(&self) -> Uuid {
+        let payload = self.access_token.split('.').nth(1).expect("a token has a payload");
+        let payload = URL_SAFE_NO_PAD.decode(payload).expect("the payload is base64");
+        let claims: serde_json::Value = serde_json::from_slice(&payload).expect("the claims are JSON");
+        claims["sid"].as_str().and_then(|sid| sid.parse().ok()).expect("the claims name a login")
+    }
+}
+
 pub const PASSWORD: &str = "correct horse battery staple";
 
 impl Person {
     /// A new account, of which there is no other.
     pub async fn register(client: &Client) -> Self {
-        let email = format!("{}@example.com", uuid::Uuid::new_v4().simple());
+        let email = format!("{}@example.com", Uuid::new_v4().simple());
         let body = json!({"email": email, "password": PASSWORD});
         let login: Login = client.post("/auth/register").json(&body).call().await.expect(201).data();
         let client = client.bearer(&login.access_token);
@@ -42,9 +55,10 @@ impl Person {
 
     /// The same person with a token that says platform administrator.
     pub fn as_platform_admin(&self, app: &TestApp) -> Client {
-        let user =
-            User { user_uuid: self.login.user_uuid, persona_uuid: self.login.persona_uuid, is_platform_admin: true };
-        let (token, _) = user::issue(&app.app, &user, app.app.clock.now()).expect("a token");
+        let login_uuid = self.login.login_uuid();
+        let Login { user_uuid, persona_uuid, .. } = self.login;
+        let user = User { user_uuid, persona_uuid, is_platform_admin: true, session: Session::Login(login_uuid) };
+        let (token, _) = user::issue(&app.app, &user, login_uuid, app.app.clock.now()).expect("a token");
         self.client.bearer(&token)
     }
 }

@@ -76,7 +76,7 @@ pub fn issue(
         hub_uuid,
         tenant_uuid,
     };
-    Ok((app.keys.sign(&claims)?, expires_at))
+    Ok((app.keys.sign(&claims, now)?, expires_at))
 }
 
 /// Checks that the bearer token was issued by this service to a hub, whether or not it has expired.

@@ -1,5 +1,6 @@
-//! The keys that sign user and hub tokens (ES256, RFC 7518). They live sealed in the database, so that all replicas sign and check alike; the newest
-//! signs, all check. Verified tokens are remembered, since checking a signature costs more than anything else on a hub's path.
+//! The keys that sign user and hub tokens (ES256, RFC 7518). They live sealed in the database, so that all replicas sign and check alike. A new key is
+//! published some time before it signs; a replaced one checks until no token it signed can matter any more. Verified tokens are remembered, since
+//! checking a signature costs more than anything else on a request's path.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
@@ -13,13 +14,19 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::db::{Conn, Db, sql};
+use crate::domain::audit::Audit;
 use crate::error::{Error, Result};
-use crate::sealing::Sealer;
+use crate::sealing::{Sealer, stored::SIGNING_KEY};
 use hub_protocol::Timestamp;
 
-const PURPOSE: &str = "signing-key";
 /// An unknown `kid` makes us look for a key another replica made, but not more often than this.
 const RELOAD_INTERVAL: Duration = Duration::from_secs(5);
+/// The keys are read again this often in any case, so that every replica knows a new key before it signs.
+const REFRESH_INTERVAL: Duration = Duration::from_secs(60);
+/// From publishing a key to signing with it: whoever keeps the key set for a while has fetched it anew by then.
+const PUBLISHED_AHEAD_SECS: i64 = 15 * 60;
+/// How long a key signs.
+const SIGNS_FOR_SECS: i64 = 90 * 24 * 3600;
 /// Tokens remembered as verified; 32 bytes and a claim each.
 const REMEMBERED_TOKENS: usize = 50_000;
 
@@ -30,6 +37,7 @@ struct Inner {
     sealer: Sealer,
     ring: RwLock<Ring>,
     hub_tokens: Cache<[u8; 32], super::hub::HubClaims>,
+    user_tokens: Cache<[u8; 32], super::user::UserClaims>,
 }
 
 #[derive(Default)]
@@ -41,9 +49,18 @@ struct Ring {
 
 struct Key {
     kid: String,
+    signs_from: Timestamp,
     encoding: EncodingKey,
     decoding: DecodingKey,
     public: PublicKey,
+}
+
+/// Whether the keys have to be read again.
+enum Reload {
+    No,
+    Due,
+    /// The token's key is not among them.
+    Needed,
 }
 
 /// One key of the JSON Web Key Set (RFC 7517).
@@ -65,12 +82,13 @@ struct Row {
     sealed_private_key: Vec<u8>,
     public_x: String,
     public_y: String,
+    signs_from: Timestamp,
 }
 
 impl Keys {
     pub fn new(sealer: Sealer) -> Self {
-        let hub_tokens = Cache::new(REMEMBERED_TOKENS);
-        Self(Arc::new(Inner { sealer, ring: RwLock::default(), hub_tokens }))
+        let (hub_tokens, user_tokens) = (Cache::new(REMEMBERED_TOKENS), Cache::new(REMEMBERED_TOKENS));
+        Self(Arc::new(Inner { sealer, ring: RwLock::default(), hub_tokens, user_tokens }))
     }
 
     /// Reads the keys, and makes the first one when there is none.
@@ -79,7 +97,7 @@ impl Keys {
         let mut rows = rows(&mut conn).await?;
         drop(conn);
         if rows.is_empty() {
-            self.create(db, now).await?;
+            self.create(db, now, now).await?;
             rows = self::rows(&mut db.read().await?).await?;
         }
         let keys = rows.into_iter().map(|row| self.key(row)).collect::<Result<Vec<_>>>()?;
@@ -87,8 +105,24 @@ impl Keys {
         Ok(())
     }
 
-    /// Makes a new key, which signs from the next [`Keys::load`] on.
-    pub async fn create(&self, db: &Db, now: Timestamp) -> Result<()> {
+    /// Replaces the signing key when it is old enough, or `at_once`; forgets keys whose last token is `tokens_live_secs` old. Answers whether a new one
+    /// was made. Called by work that one replica does at a time.
+    pub async fn rotate(&self, db: &Db, now: Timestamp, at_once: bool, tokens_live_secs: i64) -> Result<bool> {
+        let newest = rows(&mut db.read().await?).await?.into_iter().next();
+        let is_due = newest.is_none_or(|newest| match at_once {
+            true => newest.signs_from <= now,
+            false => newest.signs_from.plus_secs(SIGNS_FOR_SECS) <= now,
+        });
+        if is_due {
+            self.create(db, now, now.plus_secs(PUBLISHED_AHEAD_SECS)).await?;
+        }
+        forget(db, now.plus_secs(-tokens_live_secs)).await?;
+        self.load(db, now).await?;
+        Ok(is_due)
+    }
+
+    /// Makes a new key, which is published at once.
+    async fn create(&self, db: &Db, now: Timestamp, signs_from: Timestamp) -> Result<()> {
         use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair};
         let pair = EcdsaKeyPair::generate(&ECDSA_P256_SHA256_FIXED_SIGNING).map_err(Error::internal)?;
         let private_key = pair.to_pkcs8v1().map_err(Error::internal)?;
@@ -100,19 +134,21 @@ impl Keys {
         };
         let kid = hex::encode(crate::sealing::random::<8>());
         let mut tx = db.begin().await?;
-        sql("INSERT INTO signing_keys (kid, sealed_private_key, public_x, public_y, created_at) VALUES ($1, $2, $3, $4, $5)")
-            .bind(kid)
-            .bind(self.0.sealer.seal(PURPOSE, private_key.as_ref()))
-            .bind(URL_SAFE_NO_PAD.encode(x))
-            .bind(URL_SAFE_NO_PAD.encode(y))
-            .bind(now)
-            .execute(&mut tx)
-            .await?;
-        tx.commit_unaudited("the service's own key").await
+        sql("INSERT INTO signing_keys (kid, sealed_private_key, public_x, public_y, created_at, signs_from) \
+             VALUES ($1, $2, $3, $4, $5, $6)")
+        .bind(kid.as_str())
+        .bind(self.0.sealer.seal(SIGNING_KEY, &kid, private_key.as_ref()))
+        .bind(URL_SAFE_NO_PAD.encode(x))
+        .bind(URL_SAFE_NO_PAD.encode(y))
+        .bind(now)
+        .bind(signs_from)
+        .execute(&mut tx)
+        .await?;
+        tx.commit(Audit::by_system("SIGNING_KEYS", "signing_key.create", kid, now)).await
     }
 
     fn key(&self, row: Row) -> Result<Key> {
-        let private_key = self.0.sealer.open(PURPOSE, &row.sealed_private_key).map_err(Error::internal)?;
+        let private_key = self.0.sealer.open(SIGNING_KEY, &row.kid, &row.sealed_private_key).map_err(Error::internal)?;
         let decoding = DecodingKey::from_ec_components(&row.public_x, &row.public_y).map_err(Error::internal)?;
         let public = PublicKey {
             kty: "EC".into(),
@@ -123,7 +159,7 @@ impl Keys {
             x: row.public_x,
             y: row.public_y,
         };
-        Ok(Key { kid: row.kid, encoding: EncodingKey::from_ec_der(&private_key), decoding, public })
+        Ok(Key { kid: row.kid, signs_from: row.signs_from, encoding: EncodingKey::from_ec_der(&private_key), decoding, public })
     }
 
     /// All public keys, newest first.
@@ -131,9 +167,11 @@ impl Keys {
         self.read().keys.iter().map(|key| key.public.clone()).collect()
     }
 
-    pub fn sign<T: Serialize>(&self, claims: &T) -> Result<String> {
+    pub fn sign<T: Serialize>(&self, claims: &T, now: Timestamp) -> Result<String> {
         let ring = self.read();
-        let key = ring.keys.first().ok_or_else(keys_unavailable)?;
+        // The oldest stands in when the clock was set back to before all of them.
+        let signing = ring.keys.iter().find(|key| key.signs_from <= now);
+        let key = signing.or(ring.keys.last()).ok_or_else(keys_unavailable)?;
         let header = Header { kid: Some(key.kid.clone()), ..Header::new(Algorithm::ES256) };
         jsonwebtoken::encode(&header, claims, &key.encoding).map_err(Error::internal)
     }
@@ -148,8 +186,11 @@ impl Keys {
     ) -> Result<T> {
         let header = jsonwebtoken::decode_header(token).map_err(|_| super::invalid_token())?;
         let kid = header.kid.ok_or_else(super::invalid_token)?;
-        if self.should_reload(&kid) {
-            self.load(db, now).await?;
+        match self.should_reload(&kid) {
+            Reload::Needed => self.load(db, now).await?,
+            // The keys at hand still serve.
+            Reload::Due => drop(self.load(db, now).await),
+            Reload::No => {}
         }
         let mut validation = Validation::new(Algorithm::ES256);
         validation.validate_exp = false;
@@ -163,19 +204,28 @@ impl Keys {
 
     /// As [`Keys::verify`] for a hub's token, remembering what was verified.
     pub async fn verify_hub(&self, db: &Db, now: Timestamp, token: &str) -> Result<super::hub::HubClaims> {
-        let digest: [u8; 32] = Sha256::digest(token.as_bytes()).into();
-        if let Some(claims) = self.0.hub_tokens.get(&digest) {
-            return Ok(claims);
-        }
-        let claims: super::hub::HubClaims = self.verify(db, now, token, super::hub::AUDIENCE).await?;
-        self.0.hub_tokens.insert(digest, claims.clone());
-        Ok(claims)
+        remembered(&self.0.hub_tokens, token, self.verify(db, now, token, super::hub::AUDIENCE)).await
     }
 
-    fn should_reload(&self, kid: &str) -> bool {
-        let ring = self.read();
-        !ring.keys.iter().any(|key| key.kid == kid)
-            && ring.loaded_at.is_none_or(|loaded_at| loaded_at.elapsed() > RELOAD_INTERVAL)
+    /// As [`Keys::verify`] for a person's token, remembering what was verified.
+    pub async fn verify_user(&self, db: &Db, now: Timestamp, token: &str) -> Result<super::user::UserClaims> {
+        remembered(&self.0.user_tokens, token, self.verify(db, now, token, super::user::AUDIENCE)).await
+    }
+
+    fn should_reload(&self, kid: &str) -> Reload {
+        let (is_known, age) = {
+            let ring = self.read();
+            (ring.keys.iter().any(|key| key.kid == kid), ring.loaded_at.map(|loaded_at| loaded_at.elapsed()))
+        };
+        match is_known {
+            true if age.is_none_or(|age| age > REFRESH_INTERVAL) => {
+                // One request reads them anew, the others go on.
+                self.0.ring.write().unwrap_or_else(PoisonError::into_inner).loaded_at = Some(Instant::now());
+                Reload::Due
+            }
+            false if age.is_none_or(|age| age > RELOAD_INTERVAL) => Reload::Needed,
+            _ => Reload::No,
+        }
     }
 
     fn read(&self) -> std::sync::RwLockReadGuard<'_, Ring> {
@@ -186,10 +236,36 @@ impl Keys {
 /// The `iss` of every token of this service.
 pub const ISSUER: &str = "hub-cloud";
 
+/// What was verified, from the cache or by verifying it now.
+async fn remembered<T: Clone>(
+    cache: &Cache<[u8; 32], T>,
+    token: &str,
+    verify: impl Future<Output = Result<T>>,
+) -> Result<T> {
+    let digest: [u8; 32] = Sha256::digest(token.as_bytes()).into();
+    if let Some(claims) = cache.get(&digest) {
+        return Ok(claims);
+    }
+    let claims = verify.await?;
+    cache.insert(digest, claims.clone());
+    Ok(claims)
+}
+
 async fn rows(conn: &mut Conn) -> Result<Vec<Row>> {
-    sql("SELECT kid, sealed_private_key, public_x, public_y FROM signing_keys ORDER BY created_at DESC, kid LIMIT 20")
-        .all(conn)
-        .await
+    sql("SELECT kid, sealed_private_key, public_x, public_y, signs_from FROM signing_keys \
+         ORDER BY signs_from DESC, kid LIMIT 50")
+    .all(conn)
+    .await
+}
+
+/// Deletes the keys whose successor has signed since `before` or longer.
+async fn forget(db: &Db, before: Timestamp) -> Result<()> {
+    let mut tx = db.begin().await?;
+    sql("DELETE FROM signing_keys WHERE signs_from < (SELECT MAX(signs_from) FROM signing_keys WHERE signs_from <= $1)")
+        .bind(before)
+        .execute(&mut tx)
+        .await?;
+    tx.commit_unaudited("no token of theirs is left").await
 }
 
 fn keys_unavailable() -> Error {

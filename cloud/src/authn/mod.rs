@@ -1,8 +1,10 @@
-//! Who sends a request: a person with a user token, a hub with its token. Reads credentials and checks them; what the caller may then do is
+//! Who sends a request: a person with a user token, a tenant's back-end with an API key, a hub with its token. Reads credentials and checks them; what the caller may then do is
 //! decided in `authz`.
 
+pub mod api_key;
 pub mod hub;
 pub mod keys;
+pub mod oidc;
 pub mod user;
 
 use axum::http::{HeaderMap, header};

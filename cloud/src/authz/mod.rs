@@ -1,8 +1,12 @@
-//! What a caller may do. Holds the permission table and the extractors that check it, and is the only place where a [`Scope`] is made.
+//! What a caller may do. Holds the permission table, the extractors that check it and what they remember for a moment, and is the only place where a
+//! [`Scope`] is made.
 
+mod cache;
 pub mod permission;
 mod policy;
 mod scope;
 
-pub use policy::{Authorized, PlatformAdmin, Public, TENANT_HEADER};
+pub use cache::{LEASE, Permissions};
+pub use permission::KeyScopes;
+pub use policy::{Authorized, Caller, Member, PlatformAdmin, Public, TENANT_HEADER};
 pub use scope::{Actor, Scope};

@@ -12,15 +12,19 @@ pub enum Actor {
         user_uuid: UserUuid,
         persona_uuid: PersonaUuid,
     },
+    /// By its id.
+    ApiKey(i64),
     Hub(HubUuid),
     /// A background worker or the command line, by name.
     System(&'static str),
 }
 
 impl Actor {
+    /// `USER`, `API_KEY`, `HUB`, or a worker's name.
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::User { .. } => "USER",
+            Self::ApiKey(_) => "API_KEY",
             Self::Hub(_) => "HUB",
             Self::System(name) => name,
         }
@@ -30,7 +34,7 @@ impl Actor {
         match self {
             Self::User { user_uuid, .. } => Some(user_uuid.0),
             Self::Hub(hub_uuid) => Some(hub_uuid.0),
-            Self::System(_) => None,
+            Self::ApiKey(_) | Self::System(_) => None,
         }
     }
 }
@@ -45,6 +49,10 @@ pub struct Scope {
 impl Scope {
     pub(super) const fn of_member(tenant_uuid: TenantUuid, user_uuid: UserUuid, persona_uuid: PersonaUuid) -> Self {
         Self { tenant_uuid, actor: Actor::User { user_uuid, persona_uuid } }
+    }
+
+    pub(super) const fn of_api_key(tenant_uuid: TenantUuid, api_key_id: i64) -> Self {
+        Self { tenant_uuid, actor: Actor::ApiKey(api_key_id) }
     }
 
     /// A hub acts within the tenant that claimed it.

@@ -19,12 +19,20 @@ struct Version {
     sqlite: &'static str,
 }
 
-const VERSIONS: &[Version] = &[Version {
-    number: 1,
-    name: "foundation",
-    postgres: include_str!("../../../migrations/postgres/0001_foundation.sql"),
-    sqlite: include_str!("../../../migrations/sqlite/0001_foundation.sql"),
-}];
+const VERSIONS: &[Version] = &[
+    Version {
+        number: 1,
+        name: "foundation",
+        postgres: include_str!("../../../migrations/postgres/0001_foundation.sql"),
+        sqlite: include_str!("../../../migrations/sqlite/0001_foundation.sql"),
+    },
+    Version {
+        number: 2,
+        name: "people",
+        postgres: include_str!("../../../migrations/postgres/0002_people.sql"),
+        sqlite: include_str!("../../../migrations/sqlite/0002_people.sql"),
+    },
+];
 
 fn migrator(text: impl Fn(&Version) -> &'static str) -> Migrator {
     let migrations = VERSIONS

@@ -2,6 +2,7 @@
 //! A subject may call another's `mod.rs`, never its `store.rs`.
 
 pub mod accounts;
+pub mod api_keys;
 pub mod audit;
 pub mod ble;
 pub mod claim_codes;

@@ -1,21 +1,103 @@
-//! The address a request comes from, for slowing down who guesses. Never decides who somebody is.
+//! The address a request comes from: for slowing down who guesses, and for the audit log. Never decides who somebody is. It is the connection's peer,
+//! unless that is a proxy the operator trusts; then it is what the proxies say in `X-Forwarded-For`, read from the right up to the first address
+//! that is no trusted proxy, since everything left of it is the client's own claim.
 
 use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
 
 use aide::OperationInput;
-use axum::extract::{ConnectInfo, FromRequestParts};
+use axum::extract::{ConnectInfo, FromRequestParts, Request, State};
+use axum::http::HeaderMap;
 use axum::http::request::Parts;
+use axum::middleware::Next;
+use axum::response::Response;
+use ipnet::IpNet;
 
-/// The peer of the connection; nothing for a request that came over none, as in tests.
+use crate::app::App;
+
+tokio::task_local! {
+    static CURRENT: Option<IpAddr>;
+}
+
+/// The client of the request this task serves; nothing outside of one.
+pub fn current() -> Option<IpAddr> {
+    CURRENT.try_with(|address| *address).ok().flatten()
+}
+
+/// Finds out the client's address for all that follows.
+pub async fn layer(State(app): State<App>, mut request: Request, next: Next) -> Response {
+    let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|peer| peer.0.ip());
+    let address = peer.map(|peer| resolve(peer, request.headers(), &app.config.trusted_proxies));
+    request.extensions_mut().insert(ClientAddress(address));
+    CURRENT.scope(address, next.run(request)).await
+}
+
+fn resolve(peer: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> IpAddr {
+    let is_trusted = |address: &IpAddr| trusted.iter().any(|network| network.contains(address));
+    let mut client = peer.to_canonical();
+    let values = headers.get_all("x-forwarded-for");
+    let text: Vec<&str> = values.iter().filter_map(|value| value.to_str().ok()).collect();
+    for hop in text.join(",").rsplit(',') {
+        if !is_trusted(&client) {
+            break;
+        }
+        // What is no address was not written by a proxy we trust.
+        match parse(hop.trim()) {
+            Some(address) => client = address,
+            None => break,
+        }
+    }
+    client
+}
+
+/// An address, with or without a port.
+fn parse(text: &str) -> Option<IpAddr> {
+    let address = text.parse::<IpAddr>().or_else(|_| text.parse::<SocketAddr>().map(|address| address.ip()));
+    address.ok().map(|address| address.to_canonical())
+}
+
+/// Nothing for a request that came over no connection, as in tests.
+#[derive(Clone, Copy, Debug)]
 pub struct ClientAddress(pub Option<IpAddr>);
 
 impl<S: Sync> FromRequestParts<S> for ClientAddress {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
-        Ok(Self(parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|peer| peer.0.ip())))
+        Ok(parts.extensions.get::<Self>().copied().unwrap_or(Self(None)))
     }
 }
 
 impl OperationInput for ClientAddress {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_trusted_proxies_are_believed() {
+        let trusted: Vec<IpNet> = ["10.0.0.0/8", "fd00::/8"].map(|network| network.parse().expect("a network")).into();
+        for (peer, forwarded, expected) in [
+            ("203.0.113.9", "198.51.100.1", "203.0.113.9"),
+            ("10.0.0.1", "", "10.0.0.1"),
+            ("10.0.0.1", "198.51.100.1", "198.51.100.1"),
+            ("10.0.0.1", "1.2.3.4, 198.51.100.1", "198.51.100.1"),
+            ("10.0.0.1", "1.2.3.4, 198.51.100.1, 10.0.0.2", "198.51.100.1"),
+            ("10.0.0.1", "198.51.100.1, rubbish", "10.0.0.1"),
+            ("10.0.0.1", "198.51.100.1:4711", "198.51.100.1"),
+            ("::ffff:10.0.0.1", "[2001:db8::1]:80", "2001:db8::1"),
+            ("fd00::1", "2001:db8::2", "2001:db8::2"),
+            ("10.0.0.1", "10.0.0.3, 10.0.0.2", "10.0.0.3"),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert("x-forwarded-for", forwarded.parse().expect("a header value"));
+            let client = resolve(peer.parse().expect("an address"), &headers, &trusted);
+            assert_eq!(client.to_string(), expected, "{peer} says {forwarded}");
+        }
+        let mut headers = HeaderMap::new();
+        headers.append("x-forwarded-for", "1.2.3.4".parse().expect("a header value"));
+        headers.append("x-forwarded-for", "198.51.100.7".parse().expect("a header value"));
+        let client = resolve("10.0.0.1".parse().expect("an address"), &headers, &trusted);
+        assert_eq!(client.to_string(), "198.51.100.7", "several headers are one list");
+    }
+}

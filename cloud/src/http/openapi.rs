@@ -1,7 +1,7 @@
 //! The API's description of itself (OpenAPI 3.1), made from the handlers when the router is built, and the page that shows it.
 
 use aide::openapi::{
-    Info, OpenApi, Operation, Parameter, ParameterData, ParameterSchemaOrContent, PathStyle, ReferenceOr, SchemaObject,
+    ApiKeyLocation, Info, OpenApi, Operation, Parameter, ParameterData, ParameterSchemaOrContent, PathStyle, ReferenceOr, SchemaObject,
     SecurityScheme,
 };
 use aide::swagger::Swagger;
@@ -43,6 +43,13 @@ pub fn base() -> OpenApi {
         };
         components.security_schemes.insert(name.to_owned(), ReferenceOr::Item(scheme));
     }
+    let api_key = SecurityScheme::ApiKey {
+        location: ApiKeyLocation::Header,
+        name: "X-API-Key".to_owned(),
+        description: Some("A tenant's key, from `POST /tenant/api-keys`.".to_owned()),
+        extensions: Default::default(),
+    };
+    components.security_schemes.insert("apiKey".to_owned(), ReferenceOr::Item(api_key));
     api
 }
 

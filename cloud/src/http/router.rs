@@ -12,7 +12,7 @@ use axum::{Extension, Router};
 use bytes::Bytes;
 use tower_http::catch_panic::CatchPanicLayer;
 
-use super::{health, metrics, openapi, remainder, request_id};
+use super::{client_address, health, metrics, openapi, remainder, request_id};
 use crate::app::App;
 use crate::domain::hubs::http::{platform as platform_hubs, protocol as hub, tenant as tenant_hubs};
 use crate::domain::{accounts, ble, claim_codes, streams, telemetry, tenants};
@@ -194,6 +194,7 @@ pub fn router(app: App) -> Router {
         .layer(CatchPanicLayer::custom(panicked))
         .layer(from_fn(security_headers))
         .layer(from_fn(remainder::layer))
+        .layer(from_fn_with_state(app.clone(), client_address::layer))
         .layer(from_fn(request_id::layer))
         .with_state(app)
 }

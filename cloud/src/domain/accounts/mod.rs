@@ -67,10 +67,11 @@ pub async fn register(app: &App, address: Option<IpAddr>, registration: Registra
     }
     let password_hash = app.passwords.turn().await?.hash(password).await?;
     let account = new_account(password_hash, false);
-    let user = account.user();
+    let login_uuid = Uuid::now_v7();
+    let user = account.user(login_uuid);
     let mut tx = app.db.begin().await?;
     insert(&mut tx, &account, &email, nickname.as_deref(), now).await?;
-    let session = begin_login(app, &mut tx, &user, now).await?;
+    let session = begin_login(app, &mut tx, &user, login_uuid, now).await?;
     tx.commit(Audit::by_user(&user, "user.register", user.user_uuid, now)).await?;
     Ok(session)
 }
@@ -124,16 +125,16 @@ pub async fn login(app: &App, address: Option<IpAddr>, email: &str, password: St
     let Some(account) = account.filter(|_| matches) else {
         return Err(Error::unauthorized("LOGIN_FAILED", "the e-mail or the password is wrong"));
     };
-    let user = account.user();
+    let login_uuid = Uuid::now_v7();
+    let user = account.user(login_uuid);
     let mut tx = app.db.begin().await?;
     throttle::forgive(&mut tx, &account_subject, address.as_ref()).await?;
-    let session = begin_login(app, &mut tx, &user, now).await?;
+    let session = begin_login(app, &mut tx, &user, login_uuid, now).await?;
     tx.commit(Audit::by_user(&user, "user.login", user.user_uuid, now)).await?;
     Ok(session)
 }
 
-async fn begin_login(app: &App, tx: &mut Tx, user: &User, now: Timestamp) -> Result<Session> {
-    let login_uuid = Uuid::now_v7();
+async fn begin_login(app: &App, tx: &mut Tx, user: &User, login_uuid: Uuid, now: Timestamp) -> Result<Session> {
     store::insert_login(tx, login_uuid, user, now, now.plus_secs(LOGIN_LIFETIME_SECS)).await?;
     session(app, tx, user, login_uuid, now).await
 }
@@ -142,7 +143,7 @@ async fn begin_login(app: &App, tx: &mut Tx, user: &User, now: Timestamp) -> Res
 async fn session(app: &App, tx: &mut Tx, user: &User, login_uuid: Uuid, now: Timestamp) -> Result<Session> {
     let refresh_token = URL_SAFE_NO_PAD.encode(crate::sealing::random::<32>());
     store::insert_refresh_token(tx, &crate::sealing::hash(&refresh_token), login_uuid, now).await?;
-    let (access_token, expires_at) = user::issue(app, user, now)?;
+    let (access_token, expires_at) = user::issue(app, user, login_uuid, now)?;
     Ok(Session { user_uuid: user.user_uuid, persona_uuid: user.persona_uuid, access_token, refresh_token, expires_at })
 }
 
@@ -160,6 +161,7 @@ pub async fn refresh(app: &App, refresh_token: &str) -> Result<Session> {
         if store::revoke_login(&mut tx, login.login_uuid, now).await? {
             let detail = json!({"reason": "a refresh token was used twice"});
             tx.commit(Audit::by_user(&user, "login.revoke", login.login_uuid, now).with(detail)).await?;
+            app.permissions.settle().await;
         }
         return Err(invalid_refresh_token());
     }
@@ -181,6 +183,7 @@ pub async fn logout(app: &App, refresh_token: &str) -> Result<()> {
     };
     if store::revoke_login(&mut tx, login.login_uuid, now).await? {
         tx.commit(Audit::by_user(&login.user(), "user.logout", login.login_uuid, now)).await?;
+        app.permissions.settle().await;
     }
     Ok(())
 }

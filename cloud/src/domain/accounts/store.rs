@@ -4,9 +4,12 @@ use hub_protocol::{PersonaUuid, Timestamp, UserUuid};
 use uuid::Uuid;
 
 use super::throttle::Failures;
-use crate::authn::user::User;
+use crate::authn::user::{Session, User};
 use crate::db::{Conn, sql};
 use crate::error::Result;
+
+/// The issuer of accounts that log in here, with their e-mail as their subject.
+const BUILT_IN: &str = "";
 
 /// What a login needs to know of an account.
 #[derive(Clone, Debug, sqlx::FromRow)]
@@ -18,18 +21,20 @@ pub struct Account {
 }
 
 impl Account {
-    pub fn user(&self) -> User {
+    pub fn user(&self, login_uuid: Uuid) -> User {
         User {
             user_uuid: self.user_uuid,
             persona_uuid: self.default_persona_uuid,
             is_platform_admin: self.is_platform_admin,
+            session: Session::Login(login_uuid),
         }
     }
 }
 
 pub async fn account(conn: &mut Conn, email: &str) -> Result<Option<Account>> {
-    sql("SELECT user_uuid, default_persona_uuid, password_hash, is_platform_admin FROM users WHERE email = $1")
+    sql("SELECT user_uuid, default_persona_uuid, password_hash, is_platform_admin FROM users WHERE issuer = $2 AND subject = $1")
         .bind(email)
+        .bind(BUILT_IN)
         .optional(conn)
         .await
 }
@@ -42,8 +47,8 @@ pub async fn insert_account(
     nickname: Option<&str>,
     now: Timestamp,
 ) -> Result<()> {
-    sql("INSERT INTO users (user_uuid, email, password_hash, nickname, is_platform_admin, default_persona_uuid, created_at) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7)")
+    sql("INSERT INTO users (user_uuid, email, password_hash, nickname, is_platform_admin, default_persona_uuid, created_at, issuer, subject) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $2)")
     .bind(account.user_uuid)
     .bind(email)
     .bind(account.password_hash.as_str())
@@ -51,6 +56,7 @@ pub async fn insert_account(
     .bind(account.is_platform_admin)
     .bind(account.default_persona_uuid)
     .bind(now)
+    .bind(BUILT_IN)
     .execute(conn)
     .await?;
     sql(
@@ -118,7 +124,12 @@ impl Login {
     }
 
     pub fn user(&self) -> User {
-        User { user_uuid: self.user_uuid, persona_uuid: self.persona_uuid, is_platform_admin: self.is_platform_admin }
+        User {
+            user_uuid: self.user_uuid,
+            persona_uuid: self.persona_uuid,
+            is_platform_admin: self.is_platform_admin,
+            session: Session::Login(self.login_uuid),
+        }
     }
 }
 

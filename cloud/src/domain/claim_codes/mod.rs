@@ -16,8 +16,8 @@ use crate::authz::Scope;
 use crate::db::{Conn, Tx};
 use crate::domain::audit::Audit;
 use crate::error::{Error, Result};
+use crate::sealing::stored::{CLAIM_CODE, row_of_bytes};
 
-const PURPOSE: &str = "claim-code";
 
 /// Where a code stands; the first that applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -73,7 +73,7 @@ impl StoredCode {
     }
 
     fn open(&self, app: &App) -> Result<String> {
-        let code = app.sealer.open(PURPOSE, &self.sealed_code).map_err(Error::internal)?;
+        let code = app.sealer.open(CLAIM_CODE, &row_of_bytes(&self.code_hash), &self.sealed_code).map_err(Error::internal)?;
         String::from_utf8(code).map_err(Error::internal)
     }
 }
@@ -83,10 +83,11 @@ pub async fn create(app: &App, scope: &Scope, new: NewClaimCode) -> Result<(Stri
     let now = app.clock.now();
     let code = ClaimCode::generate();
     let spelled = code.spelled();
+    let code_hash = code.hash();
     let stored = StoredCode {
-        code_hash: code.hash(),
+        sealed_code: app.sealer.seal(CLAIM_CODE, &row_of_bytes(&code_hash), spelled.as_bytes()),
+        code_hash,
         tenant_uuid: scope.tenant_uuid(),
-        sealed_code: app.sealer.seal(PURPOSE, spelled.as_bytes()),
         max_uses: new.max_uses,
         use_count: 0,
         bundle_uuid: new.bundle_uuid,

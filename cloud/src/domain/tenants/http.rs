@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::store::{self, MemberRow, Membership};
 use crate::app::App;
 use crate::authn::user::User;
-use crate::authz::Authorized;
+use crate::authz::Member;
 use crate::authz::permission::{MembersManage, MembersRead, Role};
 use crate::error::Result;
 use crate::http::answer::{Answer, Empty};
@@ -87,7 +87,7 @@ pub struct GrantAccessRequest {
 
 /// All of them, in the order they came in; a tenant has at most a thousand.
 pub async fn list_members(
-    auth: Authorized<MembersRead>,
+    auth: Member<MembersRead>,
     State(app): State<App>,
 ) -> Result<Answer<Vec<TenantMemberResponse>>> {
     let mut conn = app.db.read().await?;
@@ -96,7 +96,7 @@ pub async fn list_members(
 }
 
 pub async fn grant_access(
-    auth: Authorized<MembersManage>,
+    auth: Member<MembersManage>,
     State(app): State<App>,
     Json(GrantAccessRequest { persona_uuid, role }): Json<GrantAccessRequest>,
 ) -> Result<Answer<TenantMemberResponse>> {
@@ -105,7 +105,7 @@ pub async fn grant_access(
 }
 
 pub async fn remove_member(
-    auth: Authorized<MembersManage>,
+    auth: Member<MembersManage>,
     State(app): State<App>,
     Path((_, persona_uuid)): Path<(TenantUuid, PersonaUuid)>,
 ) -> Result<Empty> {

@@ -4,7 +4,8 @@ pub mod http;
 mod store;
 
 use hub_protocol::{PersonaUuid, TenantUuid, UserUuid};
-use serde_json::json;
+use serde_json::{Value, json};
+use uuid::Uuid;
 
 use crate::app::App;
 use crate::authn::invalid_token;
@@ -29,8 +30,30 @@ pub struct Member {
     pub role: Role,
 }
 
+/// Someone who is logged in, and their place in the tenant that was asked about.
+#[derive(Clone, Debug)]
+pub struct Standing(pub Option<Member>);
+
+/// Nothing when the login has ended.
+pub async fn standing_of_login(
+    conn: &mut Conn,
+    login_uuid: Uuid,
+    tenant_uuid: Option<TenantUuid>,
+) -> Result<Option<Standing>> {
+    store::standing(conn, "logins l WHERE l.revoked_at IS NULL AND l.login_uuid", login_uuid, tenant_uuid).await
+}
+
+/// Nothing when there is no such user.
+pub async fn standing_of_user(
+    conn: &mut Conn,
+    user_uuid: UserUuid,
+    tenant_uuid: Option<TenantUuid>,
+) -> Result<Option<Standing>> {
+    store::standing(conn, "users l WHERE l.user_uuid", user_uuid.0, tenant_uuid).await
+}
+
 /// The user's place in the tenant; nothing when they have none or the tenant is deleted.
-pub async fn membership(conn: &mut Conn, user_uuid: UserUuid, tenant_uuid: TenantUuid) -> Result<Option<Member>> {
+async fn membership(conn: &mut Conn, user_uuid: UserUuid, tenant_uuid: TenantUuid) -> Result<Option<Member>> {
     store::membership(conn, user_uuid, tenant_uuid).await
 }
 
@@ -92,8 +115,11 @@ pub async fn grant_access(
     }
     let persona_uuid = store::grant(&mut tx, scope.tenant_uuid(), user_uuid, role, now).await?;
     let member = store::member(&mut tx, scope, persona_uuid).await?.ok_or_else(|| Error::not_found("persona"))?;
-    let detail = json!({"role": role, "before": before.map(|member| member.role)});
-    tx.commit(Audit::new(scope, "member.grant", persona_uuid, now).with(detail)).await?;
+    let audit = Audit::new(scope, "member.grant", persona_uuid, now);
+    tx.commit(audit.changed(before.as_ref().map(role_state), Some(json!({"role": role})))).await?;
+    if before.is_some_and(|before| before.role != role) {
+        app.permissions.settle().await;
+    }
     Ok(member)
 }
 
@@ -106,7 +132,13 @@ pub async fn remove_member(app: &App, scope: &Scope, persona_uuid: PersonaUuid) 
     }
     store::take_role(&mut tx, scope, persona_uuid).await?;
     let audit = Audit::new(scope, "member.remove", persona_uuid, app.clock.now());
-    tx.commit(audit.with(json!({"before": member.role}))).await
+    tx.commit(audit.changed(Some(json!({"role": member.role})), None)).await?;
+    app.permissions.settle().await;
+    Ok(())
+}
+
+fn role_state(member: &Member) -> Value {
+    json!({"role": member.role})
 }
 
 /// A transaction in which nobody else changes the tenant's members.

@@ -1,12 +1,13 @@
 //! SQL of tenants and personas.
 
 use hub_protocol::{PersonaUuid, TenantUuid, Timestamp, UserUuid};
+use uuid::Uuid;
 
-use super::Member;
+use super::{Member, Standing};
 use crate::authz::Scope;
 use crate::authz::permission::Role;
 use crate::db::{Conn, sql};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 pub async fn membership(conn: &mut Conn, user_uuid: UserUuid, tenant_uuid: TenantUuid) -> Result<Option<Member>> {
     sql("SELECT p.persona_uuid, p.role FROM personas p \
@@ -16,6 +17,40 @@ pub async fn membership(conn: &mut Conn, user_uuid: UserUuid, tenant_uuid: Tenan
     .bind(tenant_uuid)
     .optional(conn)
     .await
+}
+
+#[derive(sqlx::FromRow)]
+struct StandingRow {
+    persona_uuid: Option<PersonaUuid>,
+    role: Option<String>,
+}
+
+/// The caller found by `whose` (a table with a `user_uuid`, and the condition on `id`), and their place in the tenant. One query, since it stands
+/// before every request.
+pub async fn standing(
+    conn: &mut Conn,
+    whose: &str,
+    id: Uuid,
+    tenant_uuid: Option<TenantUuid>,
+) -> Result<Option<Standing>> {
+    let row: Option<StandingRow> = sql(
+        "SELECT p.persona_uuid, p.role FROM (SELECT l.user_uuid FROM ",
+    )
+    .push(whose)
+    .push(
+        " = $1) u LEFT JOIN (personas p JOIN tenants t ON t.tenant_uuid = p.tenant_uuid AND t.deleted_at IS NULL) \
+         ON p.user_uuid = u.user_uuid AND p.tenant_uuid = $2 AND p.role IS NOT NULL",
+    )
+    .bind(id)
+    .bind(tenant_uuid)
+    .optional(conn)
+    .await?;
+    let Some(StandingRow { persona_uuid, role }) = row else { return Ok(None) };
+    let member = match (persona_uuid, role) {
+        (Some(persona_uuid), Some(role)) => Some(Member { persona_uuid, role: Role::try_from(role).map_err(Error::internal)? }),
+        _ => None,
+    };
+    Ok(Some(Standing(member)))
 }
 
 /// A tenant, and what the user is in it.

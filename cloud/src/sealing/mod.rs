@@ -1,0 +1,343 @@
+//! Secrets at rest: AES-256-GCM under the service's master keys, and the hashes by which tokens are found. A master key lies in a file of its own
+//! (or in a setting, where replicas share it) and never enters the database. The first key of the ring seals; all of them open.
+//!
+//! Sealed bytes: 0x01, the key's id (4 bytes), the nonce (12 bytes), ciphertext and tag. What a secret is for and the row it belongs to are
+//! authenticated with it, so that a sealed secret moved to another row does not open.
+
+pub mod stored;
+
+use std::io::Write;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::SystemTime;
+
+use aes_gcm::aead::{Aead, Payload};
+use aes_gcm::{Aes256Gcm, KeyInit};
+use aws_lc_rs::rand::{SecureRandom, SystemRandom};
+use secrecy::{ExposeSecret, SecretString};
+use sha2::{Digest, Sha256};
+
+const FORMAT: u8 = 1;
+const KEY_ID_BYTES: usize = 4;
+const NONCE_BYTES: usize = 12;
+/// The bytes before the nonce: by them it is known which key sealed.
+pub const PREFIX_BYTES: usize = 1 + KEY_ID_BYTES;
+
+/// Seals and opens secrets. Clones share one ring.
+#[derive(Clone)]
+pub struct Sealer(Arc<Inner>);
+
+struct Inner {
+    /// The file the keys come from; none when a setting holds them.
+    file: Option<PathBuf>,
+    ring: RwLock<Ring>,
+}
+
+struct Ring {
+    /// The first one seals.
+    keys: Vec<Key>,
+    /// Which version of the file they come from.
+    version: Option<FileVersion>,
+}
+
+struct Key {
+    id: [u8; KEY_ID_BYTES],
+    cipher: Aes256Gcm,
+}
+
+/// The sealed bytes are not what one of these master keys sealed for this purpose and row.
+#[derive(Debug, thiserror::Error)]
+#[error("a stored secret cannot be opened: it was changed, or none of the master keys is the one it was sealed with")]
+pub struct OpenError;
+
+/// Why there is no master key.
+#[derive(Debug, thiserror::Error)]
+pub enum MasterKeyError {
+    #[error("{MASTER_KEY_FORM}")]
+    Setting,
+    #[error("the master key file {0} must hold keys of 64 hex digits, one a line; put the right file back")]
+    Malformed(String),
+    #[error("the master key file {path} cannot be used: {source}")]
+    File { path: String, source: std::io::Error },
+    #[error(
+        "the master key file {0} is not there, but this database was sealed with one; put it back (or set master-key), or name another database"
+    )]
+    Lost(String),
+}
+
+/// What the setting has to look like.
+pub const MASTER_KEY_FORM: &str = "master-key must be 64 hex digits, or several such keys with commas between them";
+
+impl Sealer {
+    /// The keys of the setting, or of `master.key` in the data directory. The file is made where there may be none yet.
+    pub fn load(setting: Option<&SecretString>, data_dir: &Path, may_create: bool) -> Result<Self, MasterKeyError> {
+        if let Some(setting) = setting {
+            let keys = parse_keys(setting.expose_secret()).ok_or(MasterKeyError::Setting)?;
+            return Ok(Self(Arc::new(Inner { file: None, ring: RwLock::new(Ring { keys, version: None }) })));
+        }
+        let path = data_dir.join("master.key");
+        let failed = |source| MasterKeyError::File { path: path.display().to_string(), source };
+        if !path.try_exists().map_err(failed)? {
+            if !may_create {
+                return Err(MasterKeyError::Lost(path.display().to_string()));
+            }
+            write_file(&path, &[hex::encode(random::<32>())], Replace::No).map_err(failed)?;
+        }
+        let ring = read_ring(&path)?;
+        Ok(Self(Arc::new(Inner { file: Some(path), ring: RwLock::new(ring) })))
+    }
+
+    /// `purpose` and `row` are bound in: what was sealed for one use, in one row, opens for no other.
+    pub fn seal(&self, purpose: &str, row: &str, secret: &[u8]) -> Vec<u8> {
+        self.reload_changed();
+        let ring = self.read();
+        let nonce: [u8; NONCE_BYTES] = random();
+        let mut sealed = Vec::with_capacity(PREFIX_BYTES + NONCE_BYTES + secret.len() + 16);
+        // A ring is never empty.
+        if let Some(key) = ring.keys.first() {
+            sealed.push(FORMAT);
+            sealed.extend(key.id);
+            sealed.extend(nonce);
+            let aad = associated_data(purpose, row);
+            let payload = Payload { msg: secret, aad: &aad };
+            // Fails only for messages of 64 GiB and more.
+            sealed.extend(key.cipher.encrypt(&nonce.into(), payload).unwrap_or_default());
+        }
+        sealed
+    }
+
+    pub fn open(&self, purpose: &str, row: &str, sealed: &[u8]) -> Result<Vec<u8>, OpenError> {
+        let id = sealed.get(1..PREFIX_BYTES).unwrap_or_default();
+        if !self.read().keys.iter().any(|key| key.id == id) {
+            // Another process may have added a key.
+            self.reload_changed();
+        }
+        let ring = self.read();
+        match ring.keys.iter().find(|key| key.id == id) {
+            Some(key) if sealed.first() == Some(&FORMAT) => {
+                let sealed = sealed.get(PREFIX_BYTES..).unwrap_or_default();
+                decrypt(&key.cipher, &associated_data(purpose, row), sealed)
+            }
+            // Databases of version 0.1 hold secrets without a key's id, bound to their purpose alone.
+            _ => ring
+                .keys
+                .iter()
+                .find_map(|key| decrypt(&key.cipher, purpose.as_bytes(), sealed).ok())
+                .ok_or(OpenError),
+        }
+    }
+
+    /// The ids of all keys, the sealing one first.
+    pub fn key_ids(&self) -> Vec<String> {
+        self.read().keys.iter().map(|key| hex::encode(key.id)).collect()
+    }
+
+    /// How everything begins that was sealed with the key that seals now.
+    pub fn prefix(&self) -> Vec<u8> {
+        let mut prefix = vec![FORMAT];
+        prefix.extend(self.read().keys.iter().take(1).flat_map(|key| key.id));
+        prefix
+    }
+
+    /// The key file; none when a setting holds the keys.
+    pub fn file(&self) -> Option<&Path> {
+        self.0.file.as_deref()
+    }
+
+    /// Puts a new key before all others in the file. Every process that uses the file takes it up by itself.
+    pub fn add_key(&self) -> Result<(), MasterKeyError> {
+        self.rewrite(|keys| keys.insert(0, hex::encode(random::<32>())))
+    }
+
+    /// Takes the key with this id out of the file.
+    pub fn remove_key(&self, id: &str) -> Result<(), MasterKeyError> {
+        self.rewrite(|keys| keys.retain(|key| key_bytes(key).is_none_or(|key| hex::encode(id_of(&key)) != id)))
+    }
+
+    fn rewrite(&self, change: impl FnOnce(&mut Vec<String>)) -> Result<(), MasterKeyError> {
+        let Some(path) = self.file() else { return Err(MasterKeyError::Setting) };
+        let failed = |source| MasterKeyError::File { path: path.display().to_string(), source };
+        let mut keys: Vec<String> =
+            std::fs::read_to_string(path).map_err(failed)?.split_whitespace().map(str::to_owned).collect();
+        change(&mut keys);
+        write_file(path, &keys, Replace::Yes).map_err(failed)?;
+        *self.0.ring.write().unwrap_or_else(PoisonError::into_inner) = read_ring(path)?;
+        Ok(())
+    }
+
+    /// Reads the file again when it was changed. One that cannot be read changes nothing: the keys at hand still serve.
+    fn reload_changed(&self) {
+        let Some(path) = self.file() else { return };
+        if version(path) == self.read().version {
+            return;
+        }
+        match read_ring(path) {
+            Ok(ring) => *self.0.ring.write().unwrap_or_else(PoisonError::into_inner) = ring,
+            Err(error) => tracing::error!(%error, "the master keys were changed and cannot be read; the old ones stay"),
+        }
+    }
+
+    fn read(&self) -> std::sync::RwLockReadGuard<'_, Ring> {
+        self.0.ring.read().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The two parts cannot run into each other: a purpose is one of ours and has no zero byte.
+fn associated_data(purpose: &str, row: &str) -> Vec<u8> {
+    [purpose.as_bytes(), &[0], row.as_bytes()].concat()
+}
+
+fn decrypt(cipher: &Aes256Gcm, aad: &[u8], sealed: &[u8]) -> Result<Vec<u8>, OpenError> {
+    let (nonce, message) = sealed.split_first_chunk::<NONCE_BYTES>().ok_or(OpenError)?;
+    cipher.decrypt(&(*nonce).into(), Payload { msg: message, aad }).map_err(|_| OpenError)
+}
+
+/// Whether the text is a list of master keys by its form.
+pub fn is_master_key(text: &str) -> bool {
+    parse_keys(text).is_some()
+}
+
+fn parse_keys(text: &str) -> Option<Vec<Key>> {
+    let words = text.split([',', ' ', '\t', '\r', '\n']).filter(|word| !word.is_empty());
+    let keys: Option<Vec<Key>> = words
+        .map(|word| key_bytes(word).map(|key| Key { id: id_of(&key), cipher: Aes256Gcm::new(&key.into()) }))
+        .collect();
+    keys.filter(|keys| !keys.is_empty())
+}
+
+fn key_bytes(text: &str) -> Option<[u8; 32]> {
+    let mut key = [0; 32];
+    hex::decode_to_slice(text, &mut key).ok()?;
+    Some(key)
+}
+
+/// A key's id follows from the key: a key in the wrong place cannot pass for the right one.
+fn id_of(key: &[u8; 32]) -> [u8; KEY_ID_BYTES] {
+    let digest = Sha256::new_with_prefix(b"hub-cloud master key id").chain_update(key).finalize();
+    digest.first_chunk().copied().unwrap_or_default()
+}
+
+/// When it was written, and its inode: it is only ever replaced whole.
+type FileVersion = (SystemTime, u64);
+
+fn version(path: &Path) -> Option<FileVersion> {
+    let file = std::fs::metadata(path).ok()?;
+    Some((file.modified().ok()?, file.ino()))
+}
+
+fn read_ring(path: &Path) -> Result<Ring, MasterKeyError> {
+    let name = || path.display().to_string();
+    // Asked before the text is read: a change in between is found the next time.
+    let version = version(path);
+    let text = std::fs::read_to_string(path).map_err(|source| MasterKeyError::File { path: name(), source })?;
+    let keys = parse_keys(&text).ok_or_else(|| MasterKeyError::Malformed(name()))?;
+    Ok(Ring { keys, version })
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Replace {
+    Yes,
+    /// A file that is there stays.
+    No,
+}
+
+/// Written beside and moved in place: a crash leaves no half key, and of two processes that make the first file one wins.
+fn write_file(path: &Path, keys: &[String], replace: Replace) -> std::io::Result<()> {
+    let draft = path.with_extension(format!("key.{}", std::process::id()));
+    let mut file = std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
+    file.write_all(keys.join("\n").as_bytes())?;
+    file.write_all(b"\n")?;
+    file.sync_all()?;
+    match replace {
+        Replace::Yes => std::fs::rename(&draft, path)?,
+        Replace::No => {
+            let linked = std::fs::hard_link(&draft, path);
+            std::fs::remove_file(&draft)?;
+            match linked {
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+                other => other?,
+            }
+        }
+    }
+    match path.parent() {
+        Some(dir) => std::fs::File::open(dir)?.sync_all(),
+        None => Ok(()),
+    }
+}
+
+/// Unguessable bytes.
+#[allow(clippy::expect_used, reason = "a machine without randomness must not go on")]
+pub fn random<const N: usize>() -> [u8; N] {
+    let mut bytes = [0; N];
+    SystemRandom::new().fill(&mut bytes).expect("the operating system gives random bytes");
+    bytes
+}
+
+/// What a token or code is found by. These carry 80 random bits or more, so a plain hash is enough.
+pub fn hash(token: &str) -> Vec<u8> {
+    Sha256::digest(token.as_bytes()).to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn opens_what_it_sealed_and_nothing_else() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let sealer = Sealer::load(None, dir.path(), true).expect("a key");
+        let sealed = sealer.seal("claim-code", "row 1", b"secret");
+        assert!(!sealed.windows(6).any(|bytes| bytes == b"secret"));
+        assert_eq!(sealer.open("claim-code", "row 1", &sealed).expect("opens"), b"secret");
+        assert!(sealer.open("signing-key", "row 1", &sealed).is_err(), "another purpose");
+        assert!(sealer.open("claim-code", "row 2", &sealed).is_err(), "another row");
+        for cut in 0..sealed.len() {
+            assert!(sealer.open("claim-code", "row 1", &sealed[..cut]).is_err(), "cut short");
+            let mut changed = sealed.clone();
+            changed[cut] ^= 1;
+            assert!(sealer.open("claim-code", "row 1", &changed).is_err(), "byte {cut} changed");
+        }
+        let again = Sealer::load(None, dir.path(), false).expect("the same key");
+        assert_eq!(again.open("claim-code", "row 1", &sealed).expect("opens"), b"secret");
+        let other = Sealer::load(Some(&"00".repeat(32).into()), dir.path(), true).expect("another key");
+        assert!(other.open("claim-code", "row 1", &sealed).is_err());
+    }
+
+    #[test]
+    fn a_key_that_was_there_is_not_made_anew() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let error = Sealer::load(None, dir.path(), false).err().expect("a refusal").to_string();
+        assert!(error.contains("master.key") && error.contains("put it back"), "{error}");
+        assert!(!dir.path().join("master.key").exists());
+    }
+
+    #[test]
+    fn a_new_key_seals_and_the_old_one_opens_in_every_process() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let service = Sealer::load(None, dir.path(), true).expect("a key");
+        let sealed_before = service.seal("mail", "1", b"before");
+        let command = Sealer::load(None, dir.path(), false).expect("the same key");
+        command.add_key().expect("a new key");
+        assert_eq!(command.key_ids().len(), 2);
+        let sealed_after = command.seal("mail", "2", b"after");
+        assert!(sealed_after.starts_with(&command.prefix()) && !sealed_before.starts_with(&command.prefix()));
+        assert_eq!(service.open("mail", "2", &sealed_after).expect("the service finds the key"), b"after");
+        assert_eq!(service.open("mail", "1", &sealed_before).expect("the old one opens"), b"before");
+        assert!(service.seal("mail", "3", b"x").starts_with(&command.prefix()), "and seals with the new one");
+        command.remove_key(&command.key_ids()[1].clone()).expect("the old key goes");
+        assert_eq!(command.key_ids().len(), 1);
+        assert!(command.open("mail", "1", &sealed_before).is_err());
+    }
+
+    #[test]
+    fn a_setting_may_hold_several_keys() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let (old, new) = ("11".repeat(32), "22".repeat(32));
+        let load = |keys: String| Sealer::load(Some(&keys.into()), dir.path(), true).expect("keys");
+        let sealed = load(old.clone()).seal("mail", "1", b"secret");
+        assert_eq!(load(format!("{new},{old}")).open("mail", "1", &sealed).expect("opens"), b"secret");
+        assert!(load(new).open("mail", "1", &sealed).is_err());
+        assert!(!is_master_key("") && !is_master_key(",") && !is_master_key("11") && is_master_key(&old));
+    }
+}

@@ -1,0 +1,114 @@
+-- Who may call: external accounts, API keys, invitations, transfers, mail, and the keys that seal. The PostgreSQL twin of this file has the same
+-- tables, columns and indexes.
+
+-- Who vouches for an account, and under which name: an OpenID Connect issuer and its `sub`; for the built-in login, '' and the e-mail.
+-- An account of another issuer has no password, and no e-mail unless the issuer vouches for it: both are '' then.
+ALTER TABLE users ADD COLUMN issuer TEXT NOT NULL DEFAULT '';
+ALTER TABLE users ADD COLUMN subject TEXT NOT NULL DEFAULT '';
+UPDATE users SET subject = email;
+DROP INDEX users_email;
+CREATE UNIQUE INDEX users_subject ON users (issuer, subject);
+CREATE INDEX users_email ON users (email);
+
+CREATE TABLE password_resets (
+    token_hash BLOB PRIMARY KEY,
+    user_uuid BLOB NOT NULL REFERENCES users (user_uuid),
+    created_at TEXT NOT NULL,
+    expires_at TEXT NOT NULL
+) STRICT;
+CREATE INDEX password_resets_user ON password_resets (user_uuid);
+CREATE INDEX password_resets_expires ON password_resets (expires_at);
+
+-- Mail that is still to be sent. It may hold a token, so it is sealed.
+CREATE TABLE mails (
+    mail_uuid BLOB PRIMARY KEY,
+    sealed_mail BLOB NOT NULL,
+    created_at TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE invitations (
+    invitation_id INTEGER PRIMARY KEY,
+    tenant_uuid BLOB NOT NULL REFERENCES tenants (tenant_uuid),
+    email TEXT NOT NULL,
+    role TEXT NOT NULL,
+    token_hash BLOB NOT NULL,
+    invited_by_user_uuid BLOB NOT NULL,
+    created_at TEXT NOT NULL,
+    sent_at TEXT NOT NULL,
+    expires_at TEXT NOT NULL,
+    accepted_at TEXT,
+    accepted_by_user_uuid BLOB,
+    revoked_at TEXT
+) STRICT;
+CREATE UNIQUE INDEX invitations_token ON invitations (token_hash);
+CREATE INDEX invitations_tenant ON invitations (tenant_uuid, invitation_id);
+CREATE UNIQUE INDEX invitations_open ON invitations (tenant_uuid, email) WHERE accepted_at IS NULL AND revoked_at IS NULL;
+
+-- Ownership on its way to a person (the user of the persona that was named) or to a unit (another tenant).
+CREATE TABLE transfer_requests (
+    request_uuid BLOB PRIMARY KEY,
+    tenant_uuid BLOB NOT NULL REFERENCES tenants (tenant_uuid),
+    requested_by_user_uuid BLOB NOT NULL,
+    requested_by_persona_uuid BLOB NOT NULL,
+    target_persona_uuid BLOB,
+    target_user_uuid BLOB,
+    target_tenant_uuid BLOB,
+    status TEXT NOT NULL,
+    created_at TEXT NOT NULL,
+    expires_at TEXT NOT NULL,
+    settled_at TEXT,
+    settled_by_user_uuid BLOB
+) STRICT;
+CREATE UNIQUE INDEX transfer_requests_pending ON transfer_requests (tenant_uuid) WHERE status = 'PENDING';
+CREATE INDEX transfer_requests_target_user ON transfer_requests (target_user_uuid, created_at);
+CREATE INDEX transfer_requests_target_tenant ON transfer_requests (target_tenant_uuid, created_at);
+CREATE INDEX transfer_requests_requester ON transfer_requests (requested_by_user_uuid, created_at);
+
+-- scopes are separated by blanks. window_requests counts what was handed out, to any replica, of the minute's limit.
+CREATE TABLE api_keys (
+    api_key_id INTEGER PRIMARY KEY,
+    tenant_uuid BLOB NOT NULL REFERENCES tenants (tenant_uuid),
+    key_prefix TEXT NOT NULL,
+    secret_hash BLOB NOT NULL,
+    name TEXT NOT NULL,
+    scopes TEXT NOT NULL,
+    rate_limit_per_minute INTEGER NOT NULL,
+    created_by_user_uuid BLOB NOT NULL,
+    created_at TEXT NOT NULL,
+    expires_at TEXT,
+    deactivated_at TEXT,
+    last_used_at TEXT,
+    window_minute INTEGER NOT NULL DEFAULT 0,
+    window_requests INTEGER NOT NULL DEFAULT 0
+) STRICT;
+CREATE UNIQUE INDEX api_keys_prefix ON api_keys (key_prefix);
+CREATE INDEX api_keys_tenant ON api_keys (tenant_uuid, api_key_id);
+
+-- The master keys that something in this database is sealed with, by their ids: the service refuses to start without one of them.
+CREATE TABLE sealing_keys (
+    key_id TEXT PRIMARY KEY,
+    created_at TEXT NOT NULL
+) STRICT;
+
+-- A new signing key is published before it signs.
+ALTER TABLE signing_keys ADD COLUMN signs_from TEXT NOT NULL DEFAULT '1970-01-01T00:00:00.000000Z';
+
+ALTER TABLE audit_logs ADD COLUMN persona_uuid BLOB;
+ALTER TABLE audit_logs ADD COLUMN api_key_id INTEGER;
+ALTER TABLE audit_logs ADD COLUMN address TEXT;
+ALTER TABLE audit_logs ADD COLUMN object_type TEXT NOT NULL DEFAULT '';
+ALTER TABLE audit_logs ADD COLUMN before_state TEXT;
+ALTER TABLE audit_logs ADD COLUMN after_state TEXT;
+DROP INDEX audit_logs_tenant;
+CREATE INDEX audit_logs_tenant ON audit_logs (tenant_uuid, created_at, audit_log_id);
+CREATE INDEX audit_logs_tenant_actor ON audit_logs (tenant_uuid, actor_uuid, created_at, audit_log_id);
+CREATE INDEX audit_logs_tenant_action ON audit_logs (tenant_uuid, action, created_at, audit_log_id);
+CREATE INDEX audit_logs_tenant_target ON audit_logs (tenant_uuid, target, created_at, audit_log_id);
+CREATE INDEX audit_logs_time ON audit_logs (created_at, audit_log_id);
+CREATE INDEX audit_logs_actor ON audit_logs (actor_uuid, created_at, audit_log_id);
+CREATE INDEX audit_logs_action ON audit_logs (action, created_at, audit_log_id);
+CREATE INDEX audit_logs_target ON audit_logs (target, created_at, audit_log_id);
+
+-- What was done stays done: the service itself cannot rewrite it.
+CREATE TRIGGER audit_logs_no_update BEFORE UPDATE ON audit_logs BEGIN SELECT RAISE(ABORT, 'audit_logs is append-only'); END;
+CREATE TRIGGER audit_logs_no_delete BEFORE DELETE ON audit_logs BEGIN SELECT RAISE(ABORT, 'audit_logs is append-only'); END;
