@@ -185,6 +185,20 @@ pub struct TlsFiles {
 pub struct ConfigError(pub String);
 
 impl Config {
+    /// A hub may show a token this long after it was signed, expired as it is, to get a fresh one; nobody may show one longer.
+    pub fn tokens_live_secs(&self) -> i64 {
+        let longest = self.hub_refresh_lifetime.max(self.hub_token_lifetime);
+        longest.as_secs().cast_signed() + 3600
+    }
+
+    /// Whether clients reach the service over TLS, its own or a proxy's.
+    pub fn is_https(&self) -> bool {
+        match &self.public_url {
+            Some(url) => url.starts_with("https://"),
+            None => self.tls.is_some(),
+        }
+    }
+
     /// Puts flags and environment over the file, fills in what is left, and checks all of it.
     pub fn load(flags: Settings, file: Option<&Path>) -> Result<Self, ConfigError> {
         let file = match file {
@@ -276,18 +290,25 @@ fn oidc(
         (Some(issuer), Some(audience)) => (issuer, audience),
         (Some(_), None) => return Err(ConfigError("oidc-issuer needs oidc-audience beside it".into())),
         (None, None) if client_id.is_none() && roles_claim.is_none() => return Ok(None),
-        (None, _) => return Err(ConfigError("oidc-audience, oidc-client-id and oidc-roles-claim need oidc-issuer".into())),
+        (None, _) => {
+            return Err(ConfigError("oidc-audience, oidc-client-id and oidc-roles-claim need oidc-issuer".into()));
+        }
     };
     // Tokens could be forged by whoever can change the issuer's keys on the way.
-    let is_loopback = |url: &reqwest::Url| {
-        matches!(url.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"))
-    };
+    let is_loopback = |url: &reqwest::Url| matches!(url.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"));
     match reqwest::Url::parse(&issuer) {
         Ok(url) if url.scheme() == "https" || (url.scheme() == "http" && is_loopback(&url)) => {}
-        _ => return Err(ConfigError("oidc-issuer must begin with `https://` (`http://` on this machine alone)".into())),
+        _ => {
+            return Err(ConfigError("oidc-issuer must begin with `https://` (`http://` on this machine alone)".into()));
+        }
     }
     let roles_claim = roles_claim.unwrap_or_else(|| "roles".to_owned());
-    Ok(Some(OidcConfig { issuer, audience, client_id, roles_claim: roles_claim.split('.').map(str::to_owned).collect() }))
+    Ok(Some(OidcConfig {
+        issuer,
+        audience,
+        client_id,
+        roles_claim: roles_claim.split('.').map(str::to_owned).collect(),
+    }))
 }
 
 fn mail(smtp_url: Option<String>, from: Option<String>) -> Result<Option<MailConfig>, ConfigError> {

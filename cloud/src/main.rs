@@ -50,6 +50,9 @@ enum Command {
     /// Make a platform administrator
     #[command(subcommand)]
     Admin(AdminCommand),
+    /// Look at the keys that seal secrets and sign tokens, and replace them, while the service serves
+    #[command(subcommand)]
+    Keys(KeysCommand),
     /// Print the API's description (OpenAPI 3.1)
     Openapi,
     /// Show all of it on this machine: service, a hub that hears, and what arrives
@@ -74,6 +77,24 @@ enum AdminCommand {
         password_stdin: bool,
     },
 }
+
+#[derive(Subcommand)]
+enum KeysCommand {
+    /// Show the master keys and how much is sealed with each, and the signing keys
+    List,
+    /// Make a new master key, seal every secret in the database with it, and make a new signing key
+    #[command(after_help = ROTATE_HELP)]
+    Rotate,
+    /// Give up a master key that nothing is sealed with any more
+    Forget {
+        /// The key's id, as `hub-cloud keys list` shows it
+        id: String,
+    },
+}
+
+const ROTATE_HELP: &str = "\
+Services that use the same master.key take the new key up by themselves, at once. Where the setting master-key holds the key, nothing is made: give all replicas OLD,NEW first, then
+NEW,OLD, then run this, then give them NEW. It may be cut off and run again at any time.";
 
 /// Why a command failed, and with which exit code.
 struct Failure {
@@ -197,6 +218,16 @@ async fn run(command: Command, config: Config) -> Result<(), Failure> {
         Command::Migrate => {
             App::start(config, Clock::System).await?.stop().await;
             eprintln!("the database's schema is up to date");
+        }
+        Command::Keys(command) => {
+            let app = App::start(config, Clock::System).await?;
+            let done = match command {
+                KeysCommand::List => admin::keys::list(&app).await,
+                KeysCommand::Rotate => admin::keys::rotate(&app).await,
+                KeysCommand::Forget { id } => admin::keys::forget(&app, &id).await,
+            };
+            app.stop().await;
+            print!("{}", done?);
         }
         Command::Openapi => {
             let document = serde_json::to_string_pretty(&router::describe()).unwrap_or_default();

@@ -50,7 +50,8 @@ pub async fn authenticate(app: &App, parts: &Parts) -> Result<ApiKey> {
 /// Id and secret, where the text has the form of a key.
 fn split(key: &str) -> Option<(&str, &str)> {
     let (id, secret) = key.strip_prefix(PREFIX)?.split_once('_')?;
-    let is_word = |word: &str, chars: usize| word.len() == chars && word.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let is_word =
+        |word: &str, chars: usize| word.len() == chars && word.bytes().all(|byte| byte.is_ascii_alphanumeric());
     (is_word(id, ID_CHARS) && is_word(secret, SECRET_CHARS)).then_some((id, secret))
 }
 
@@ -127,7 +128,14 @@ mod tests {
     fn a_key_has_one_form() {
         let (id, secret) = ("a".repeat(8), "B".repeat(32));
         assert_eq!(split(&format!("hmk_{id}_{secret}")), Some((id.as_str(), secret.as_str())));
-        for wrong in ["", "hmk_", "hmk__", &format!("hmx_{id}_{secret}"), &format!("hmk_{id}_{secret}x"), &format!("hmk_{id}{secret}")] {
+        for wrong in [
+            "",
+            "hmk_",
+            "hmk__",
+            &format!("hmx_{id}_{secret}"),
+            &format!("hmk_{id}_{secret}x"),
+            &format!("hmk_{id}{secret}"),
+        ] {
             assert_eq!(split(wrong), None, "{wrong}");
         }
     }

@@ -148,7 +148,8 @@ impl Keys {
     }
 
     fn key(&self, row: Row) -> Result<Key> {
-        let private_key = self.0.sealer.open(SIGNING_KEY, &row.kid, &row.sealed_private_key).map_err(Error::internal)?;
+        let private_key =
+            self.0.sealer.open(SIGNING_KEY, &row.kid, &row.sealed_private_key).map_err(Error::internal)?;
         let decoding = DecodingKey::from_ec_components(&row.public_x, &row.public_y).map_err(Error::internal)?;
         let public = PublicKey {
             kty: "EC".into(),
@@ -159,7 +160,13 @@ impl Keys {
             x: row.public_x,
             y: row.public_y,
         };
-        Ok(Key { kid: row.kid, signs_from: row.signs_from, encoding: EncodingKey::from_ec_der(&private_key), decoding, public })
+        Ok(Key {
+            kid: row.kid,
+            signs_from: row.signs_from,
+            encoding: EncodingKey::from_ec_der(&private_key),
+            decoding,
+            public,
+        })
     }
 
     /// All public keys, newest first.
@@ -261,10 +268,12 @@ async fn rows(conn: &mut Conn) -> Result<Vec<Row>> {
 /// Deletes the keys whose successor has signed since `before` or longer.
 async fn forget(db: &Db, before: Timestamp) -> Result<()> {
     let mut tx = db.begin().await?;
-    sql("DELETE FROM signing_keys WHERE signs_from < (SELECT MAX(signs_from) FROM signing_keys WHERE signs_from <= $1)")
-        .bind(before)
-        .execute(&mut tx)
-        .await?;
+    sql(
+        "DELETE FROM signing_keys WHERE signs_from < (SELECT MAX(signs_from) FROM signing_keys WHERE signs_from <= $1)",
+    )
+    .bind(before)
+    .execute(&mut tx)
+    .await?;
     tx.commit_unaudited("no token of theirs is left").await
 }
 

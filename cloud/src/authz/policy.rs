@@ -102,7 +102,10 @@ async fn authorize_key(parts: &mut Parts, app: &App, access: KeyAccess) -> Resul
     }
     match access {
         KeyAccess::Scope(scope) if !key.scopes.cover(scope) => {
-            return Err(Error::forbidden("PERMISSION_DENIED", format!("this needs an API key with the scope `{scope}`")));
+            return Err(Error::forbidden(
+                "PERMISSION_DENIED",
+                format!("this needs an API key with the scope `{scope}`"),
+            ));
         }
         _ => {}
     }
@@ -119,10 +122,7 @@ impl NamedTenant {
     /// Where the path alone names the tenant, it is a thing like any other that the caller cannot see.
     fn not_accessible(&self) -> Error {
         match self.is_in_header {
-            true => Error::forbidden(
-                "TENANT_NOT_ACCESSIBLE",
-                "the tenant in `X-Tenant-UUID` is not yours to act in",
-            ),
+            true => Error::forbidden("TENANT_NOT_ACCESSIBLE", "the tenant in `X-Tenant-UUID` is not yours to act in"),
             false => Error::not_found("tenant"),
         }
     }

@@ -48,7 +48,13 @@ fn migrator(text: impl Fn(&Version) -> &'static str) -> Migrator {
 /// Brings the schema up to this program's version. Running it again does nothing.
 pub async fn run(db: &Db, now: Timestamp) -> std::result::Result<(), MigrateError> {
     match db {
-        Db::Postgres(pool) => migrator(|version| version.postgres).run(pool).await?,
+        Db::Postgres(pool) => {
+            let mut conn = pool.acquire().await.map_err(MigrateError::Execute)?;
+            // A new index on a large table takes its time, and so may waiting for the replica that makes it.
+            sqlx::query("SET statement_timeout = 0").execute(&mut *conn).await?;
+            migrator(|version| version.postgres).run(&mut *conn).await?;
+            sqlx::query("RESET statement_timeout").execute(&mut *conn).await?;
+        }
         Db::Sqlite { writer, .. } => migrator(|version| version.sqlite).run(writer).await?,
     }
     ensure_partitions(db, now).await.map_err(|error| MigrateError::Source(Box::new(error)))

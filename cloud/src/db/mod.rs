@@ -49,7 +49,10 @@ impl Db {
     }
 
     fn open_postgres(url: &str) -> std::result::Result<Self, sqlx::Error> {
-        let options = PgConnectOptions::from_str(url)?.application_name("hub-cloud");
+        // A statement that takes longer is stuck behind another: it fails, and holds up nobody else.
+        let options = PgConnectOptions::from_str(url)?
+            .application_name("hub-cloud")
+            .options([("statement_timeout", "60s"), ("idle_in_transaction_session_timeout", "60s")]);
         let pool = PgPoolOptions::new()
             .max_connections(20)
             .acquire_timeout(ACQUIRE_TIMEOUT)

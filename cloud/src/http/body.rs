@@ -9,6 +9,7 @@ use axum::extract::Request;
 use axum::http::{HeaderMap, StatusCode, header};
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
+use tokio::time::Instant;
 
 use crate::error::{Error, Result};
 
@@ -22,6 +23,8 @@ pub const MAX_UNPACKED_BYTES: usize = 32 * 1024 * 1024;
 const MAX_PASSED_OVER_BYTES: usize = 32 * 1024 * 1024;
 /// A client that sends nothing more of a body for this long is given up, as one that sends no head is.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// After that long a body has to have come at this pace, or it holds a connection for ever a byte at a time. The slowest of radio links is faster.
+const MIN_BYTES_PER_SEC: usize = 1024;
 /// Above this, unpacking runs beside the request threads, not on them.
 const INLINE_UNPACK_BYTES: usize = 64 * 1024;
 
@@ -89,44 +92,61 @@ async fn read(request: Request, limit: usize) -> Result<Bytes> {
 /// Reads what is refused anyway: few clients look for an answer before they have sent all. One that waits for `100 Continue` does, and one
 /// that sends far too much, or nothing more, is cut off.
 async fn pass_over(body: Body, patience: Duration) {
-    let mut frames = body.into_data_stream();
-    let mut bytes = 0;
-    while let Ok(Some(data)) = next_frame(&mut frames, patience).await {
-        bytes += data.len();
-        if bytes > MAX_PASSED_OVER_BYTES {
+    let mut frames = Frames::new(body, patience);
+    while let Ok(Some(_)) = frames.next().await {
+        if frames.bytes > MAX_PASSED_OVER_BYTES {
             return;
         }
     }
 }
 
 async fn read_body(body: Body, limit: usize, patience: Duration) -> Result<Bytes> {
-    let mut frames = body.into_data_stream();
+    let mut frames = Frames::new(body, patience);
     let within = |bytes: usize| if bytes <= limit { Ok(()) } else { Err(too_large(limit, "")) };
-    let Some(first) = next_frame(&mut frames, patience).await? else { return Ok(Bytes::new()) };
+    let Some(first) = frames.next().await? else { return Ok(Bytes::new()) };
     within(first.len())?;
     // Most bodies are one frame, which is taken as it came.
-    let Some(second) = next_frame(&mut frames, patience).await? else { return Ok(first) };
+    let Some(second) = frames.next().await? else { return Ok(first) };
     let mut whole = BytesMut::from(first);
     let mut next = Some(second);
     while let Some(data) = next {
         within(whole.len() + data.len())?;
         whole.extend_from_slice(&data);
-        next = next_frame(&mut frames, patience).await?;
+        next = frames.next().await?;
     }
     Ok(whole.freeze())
 }
 
-/// The next part of a body, waited for no longer than `patience`.
-async fn next_frame(frames: &mut BodyDataStream, patience: Duration) -> Result<Option<Bytes>> {
-    match tokio::time::timeout(patience, frames.next()).await {
-        Ok(Some(Ok(data))) => Ok(Some(data)),
-        Ok(None) => Ok(None),
-        Ok(Some(Err(_))) => Err(Error::bad_request("INCOMPLETE_BODY", "the body ended before it was complete")),
-        Err(_) => Err(Error::new(
-            StatusCode::REQUEST_TIMEOUT,
-            "REQUEST_TIMEOUT",
-            format!("nothing more of the body came for {} seconds; send the request again", patience.as_secs()),
-        )),
+/// A body as it comes.
+struct Frames {
+    stream: BodyDataStream,
+    patience: Duration,
+    started: Instant,
+    bytes: usize,
+}
+
+impl Frames {
+    fn new(body: Body, patience: Duration) -> Self {
+        Self { stream: body.into_data_stream(), patience, started: Instant::now(), bytes: 0 }
+    }
+
+    /// The next part. It is waited for no longer than the patience lasts, and no longer than the pace of all that came allows.
+    async fn next(&mut self) -> Result<Option<Bytes>> {
+        let earned = Duration::from_secs((self.bytes / MIN_BYTES_PER_SEC) as u64);
+        let deadline = (Instant::now() + self.patience).min(self.started + self.patience + earned);
+        match tokio::time::timeout_at(deadline, self.stream.next()).await {
+            Ok(Some(Ok(data))) => {
+                self.bytes += data.len();
+                Ok(Some(data))
+            }
+            Ok(None) => Ok(None),
+            Ok(Some(Err(_))) => Err(Error::bad_request("INCOMPLETE_BODY", "the body ended before it was complete")),
+            Err(_) => Err(Error::new(
+                StatusCode::REQUEST_TIMEOUT,
+                "REQUEST_TIMEOUT",
+                "the body came too slowly; send the request again",
+            )),
+        }
     }
 }
 

@@ -7,6 +7,7 @@ pub mod client_address;
 pub mod etag;
 pub mod extract;
 pub mod health;
+pub mod hygiene;
 pub mod items;
 pub mod metrics;
 pub mod openapi;

@@ -1,8 +1,8 @@
 //! The API's description of itself (OpenAPI 3.1), made from the handlers when the router is built, and the page that shows it.
 
 use aide::openapi::{
-    ApiKeyLocation, Info, OpenApi, Operation, Parameter, ParameterData, ParameterSchemaOrContent, PathStyle, ReferenceOr, SchemaObject,
-    SecurityScheme,
+    ApiKeyLocation, Info, OpenApi, Operation, Parameter, ParameterData, ParameterSchemaOrContent, PathStyle,
+    ReferenceOr, SchemaObject, SecurityScheme,
 };
 use aide::swagger::Swagger;
 use axum::Extension;

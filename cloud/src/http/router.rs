@@ -4,15 +4,14 @@ use aide::axum::ApiRouter;
 use aide::axum::routing::{delete_with, get_with, patch_with, post_with};
 use aide::openapi::{MediaType, OpenApi, ReferenceOr, Response as ApiResponse, StatusCode as Status};
 use aide::transform::TransformOperation;
-use axum::extract::Request;
-use axum::http::{HeaderValue, StatusCode};
-use axum::middleware::{Next, from_fn, from_fn_with_state};
+use axum::http::StatusCode;
+use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Router};
 use bytes::Bytes;
 use tower_http::catch_panic::CatchPanicLayer;
 
-use super::{client_address, health, metrics, openapi, remainder, request_id};
+use super::{client_address, health, hygiene, metrics, openapi, remainder, request_id};
 use crate::app::App;
 use crate::domain::hubs::http::{platform as platform_hubs, protocol as hub, tenant as tenant_hubs};
 use crate::domain::{accounts, ble, claim_codes, streams, telemetry, tenants};
@@ -192,7 +191,9 @@ pub fn router(app: App) -> Router {
         .method_not_allowed_fallback(wrong_method)
         .layer(from_fn_with_state(app.clone(), metrics::layer))
         .layer(CatchPanicLayer::custom(panicked))
-        .layer(from_fn(security_headers))
+        .layer(from_fn(hygiene::time_limit))
+        .layer(hygiene::cors(&app))
+        .layer(from_fn_with_state(app.clone(), hygiene::security_headers))
         .layer(from_fn(remainder::layer))
         .layer(from_fn_with_state(app.clone(), client_address::layer))
         .layer(from_fn(request_id::layer))
@@ -211,15 +212,4 @@ async fn wrong_method() -> Error {
 fn panicked(panic: Box<dyn std::any::Any + Send>) -> Response {
     let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
     Error::internal(format!("a handler panicked: {}", text.unwrap_or("no message"))).into_response()
-}
-
-async fn security_headers(request: Request, next: Next) -> Response {
-    let mut response = next.run(request).await;
-    let headers = response.headers_mut();
-    headers.insert("x-content-type-options", HeaderValue::from_static("nosniff"));
-    headers.insert("x-frame-options", HeaderValue::from_static("DENY"));
-    headers.insert("referrer-policy", HeaderValue::from_static("no-referrer"));
-    // Answers hold tokens and people's data: what may be kept says so itself.
-    headers.entry("cache-control").or_insert(HeaderValue::from_static("no-store"));
-    response
 }

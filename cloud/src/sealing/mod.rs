@@ -120,11 +120,9 @@ impl Sealer {
                 decrypt(&key.cipher, &associated_data(purpose, row), sealed)
             }
             // Databases of version 0.1 hold secrets without a key's id, bound to their purpose alone.
-            _ => ring
-                .keys
-                .iter()
-                .find_map(|key| decrypt(&key.cipher, purpose.as_bytes(), sealed).ok())
-                .ok_or(OpenError),
+            _ => {
+                ring.keys.iter().find_map(|key| decrypt(&key.cipher, purpose.as_bytes(), sealed).ok()).ok_or(OpenError)
+            }
         }
     }
 

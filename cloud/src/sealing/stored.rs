@@ -120,11 +120,10 @@ pub async fn reseal(db: &Db, sealer: &Sealer, mut progress: impl FnMut(u64)) -> 
 async fn reseal_chunk(db: &Db, sealer: &Sealer, column: &Column) -> Result<u64> {
     let Column { table, key, column: name, purpose, .. } = column;
     let mut tx = db.begin().await?;
-    let query = sql(&format!(
-        "SELECT {key}, {name} FROM {table} WHERE substr({name}, 1, {PREFIX_BYTES}) <> $1 LIMIT {CHUNK}"
-    ))
-    .bind(sealer.prefix())
-    .push(tx.dialect().for_update());
+    let query =
+        sql(&format!("SELECT {key}, {name} FROM {table} WHERE substr({name}, 1, {PREFIX_BYTES}) <> $1 LIMIT {CHUNK}"))
+            .bind(sealer.prefix())
+            .push(tx.dialect().for_update());
     let rows: Vec<(Arg, String, Vec<u8>)> = match column.key_type {
         KeyType::Text => {
             let rows: Vec<(String, Vec<u8>)> = query.all(&mut tx).await?;

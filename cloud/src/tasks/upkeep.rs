@@ -14,8 +14,9 @@ const UPLOAD_KEYS: &str = "upkeep.upload_keys";
 const LOGINS: &str = "upkeep.logins";
 const LOGIN_FAILURES: &str = "upkeep.login_failures";
 const PARTITIONS: &str = "upkeep.partitions";
+const SIGNING_KEYS: &str = "upkeep.signing_keys";
 
-pub const KINDS: &[&str] = &[UPLOAD_KEYS, LOGINS, LOGIN_FAILURES, PARTITIONS];
+pub const KINDS: &[&str] = &[UPLOAD_KEYS, LOGINS, LOGIN_FAILURES, PARTITIONS, SIGNING_KEYS];
 
 const EVERY_SECS: i64 = 3600;
 /// Rows deleted in one go.
@@ -42,6 +43,10 @@ pub async fn perform(app: &App, kind: &str) -> Result<Done> {
         LOGIN_FAILURES => accounts::forget_failures(db, now, CHUNK).await? >= CHUNK.unsigned_abs(),
         PARTITIONS => {
             migrate::ensure_partitions(db, now).await?;
+            false
+        }
+        SIGNING_KEYS => {
+            app.keys.rotate(db, now, false, app.config.tokens_live_secs()).await?;
             false
         }
         _ => return Err(Error::internal("no such kind of upkeep")),

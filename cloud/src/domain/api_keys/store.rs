@@ -21,13 +21,14 @@ struct FactsRow {
 
 /// Keys of a deleted tenant went with it.
 pub async fn find(conn: &mut Conn, key_prefix: &str) -> Result<Option<KeyFacts>> {
-    let row: Option<FactsRow> =
-        sql("SELECT k.api_key_id, k.tenant_uuid, k.name, k.scopes, k.rate_limit_per_minute, k.secret_hash, k.expires_at \
+    let row: Option<FactsRow> = sql(
+        "SELECT k.api_key_id, k.tenant_uuid, k.name, k.scopes, k.rate_limit_per_minute, k.secret_hash, k.expires_at \
              FROM api_keys k JOIN tenants t ON t.tenant_uuid = k.tenant_uuid \
-             WHERE k.key_prefix = $1 AND k.deactivated_at IS NULL AND t.deleted_at IS NULL")
-        .bind(key_prefix)
-        .optional(conn)
-        .await?;
+             WHERE k.key_prefix = $1 AND k.deactivated_at IS NULL AND t.deleted_at IS NULL",
+    )
+    .bind(key_prefix)
+    .optional(conn)
+    .await?;
     Ok(row.map(|row| KeyFacts {
         key: ApiKey {
             api_key_id: row.api_key_id,

@@ -18,7 +18,6 @@ use crate::domain::audit::Audit;
 use crate::error::{Error, Result};
 use crate::sealing::stored::{CLAIM_CODE, row_of_bytes};
 
-
 /// Where a code stands; the first that applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
@@ -73,7 +72,8 @@ impl StoredCode {
     }
 
     fn open(&self, app: &App) -> Result<String> {
-        let code = app.sealer.open(CLAIM_CODE, &row_of_bytes(&self.code_hash), &self.sealed_code).map_err(Error::internal)?;
+        let code =
+            app.sealer.open(CLAIM_CODE, &row_of_bytes(&self.code_hash), &self.sealed_code).map_err(Error::internal)?;
         String::from_utf8(code).map_err(Error::internal)
     }
 }

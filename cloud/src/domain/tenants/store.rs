@@ -33,21 +33,21 @@ pub async fn standing(
     id: Uuid,
     tenant_uuid: Option<TenantUuid>,
 ) -> Result<Option<Standing>> {
-    let row: Option<StandingRow> = sql(
-        "SELECT p.persona_uuid, p.role FROM (SELECT l.user_uuid FROM ",
-    )
-    .push(whose)
-    .push(
-        " = $1) u LEFT JOIN (personas p JOIN tenants t ON t.tenant_uuid = p.tenant_uuid AND t.deleted_at IS NULL) \
+    let row: Option<StandingRow> = sql("SELECT p.persona_uuid, p.role FROM (SELECT l.user_uuid FROM ")
+        .push(whose)
+        .push(
+            " = $1) u LEFT JOIN (personas p JOIN tenants t ON t.tenant_uuid = p.tenant_uuid AND t.deleted_at IS NULL) \
          ON p.user_uuid = u.user_uuid AND p.tenant_uuid = $2 AND p.role IS NOT NULL",
-    )
-    .bind(id)
-    .bind(tenant_uuid)
-    .optional(conn)
-    .await?;
+        )
+        .bind(id)
+        .bind(tenant_uuid)
+        .optional(conn)
+        .await?;
     let Some(StandingRow { persona_uuid, role }) = row else { return Ok(None) };
     let member = match (persona_uuid, role) {
-        (Some(persona_uuid), Some(role)) => Some(Member { persona_uuid, role: Role::try_from(role).map_err(Error::internal)? }),
+        (Some(persona_uuid), Some(role)) => {
+            Some(Member { persona_uuid, role: Role::try_from(role).map_err(Error::internal)? })
+        }
         _ => None,
     };
     Ok(Some(Standing(member)))
