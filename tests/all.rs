@@ -4,6 +4,7 @@ mod admin;
 mod api;
 mod contract;
 mod demo;
+mod keys;
 mod settings;
 mod system;
 mod tasks;

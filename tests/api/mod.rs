@@ -6,6 +6,7 @@ mod bad_requests;
 mod claims;
 mod desired_state;
 mod hubs;
+mod hygiene;
 mod refresh;
 mod service;
 mod streams;
