@@ -5,6 +5,7 @@ mod api;
 mod contract;
 mod demo;
 mod keys;
+mod secrets;
 mod settings;
 mod system;
 mod tasks;

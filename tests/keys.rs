@@ -51,7 +51,10 @@ async fn the_master_key_is_replaced_beside_a_service_that_serves() {
     assert!(said.contains(&format!("hub-cloud keys forget {old}")), "{said}");
     let (_, listed) = run(dir.path(), &["keys", "list"]).await;
     // The signing key that was made is sealed too.
-    assert!(listed.contains("seals and opens, 4 secrets") && listed.contains(&format!("{old}  opens, 0 secrets")), "{listed}");
+    assert!(
+        listed.contains("seals and opens, 4 secrets") && listed.contains(&format!("{old}  opens, 0 secrets")),
+        "{listed}"
+    );
 
     // The service opens what was sealed anew, and seals with the new key.
     codes.push(tenant.claim_code().await);
@@ -111,7 +114,8 @@ async fn a_secret_moved_to_another_row_does_not_open() {
     tenant.claim_code().await;
     tenant.claim_code().await;
     let database = rusqlite::Connection::open(dir.path().join("hub-cloud.sqlite")).expect("the database");
-    let move_secret = "UPDATE claim_codes SET sealed_code = (SELECT sealed_code FROM claim_codes ORDER BY code_hash LIMIT 1)";
+    let move_secret =
+        "UPDATE claim_codes SET sealed_code = (SELECT sealed_code FROM claim_codes ORDER BY code_hash LIMIT 1)";
     assert_eq!(database.execute(move_secret, []).expect("it is moved"), 2);
     let reply = tenant.client.get("/tenant/hubs/claim-codes").call().await.expect(500);
     assert!(!reply.body.contains("seal"), "{}", reply.body);
@@ -127,7 +131,12 @@ async fn signing_keys_are_published_before_they_sign_and_stay_while_their_tokens
         let hub = SimulatedHub::claim(&tenant).await;
         let kids = async || -> Vec<String> {
             let set: Value = app.client().get("/.well-known/jwks.json").call().await.expect(200).json();
-            set["keys"].as_array().expect("keys").iter().map(|key| key["kid"].as_str().expect("kid").to_owned()).collect()
+            set["keys"]
+                .as_array()
+                .expect("keys")
+                .iter()
+                .map(|key| key["kid"].as_str().expect("kid").to_owned())
+                .collect()
         };
         let rotate = async |at_once| {
             let live_secs = app.app.config.tokens_live_secs();

@@ -16,6 +16,7 @@ use tempfile::TempDir;
 
 use crate::client::Client;
 use crate::postgres::{self, Database};
+use crate::secrets;
 
 /// What a test can run on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,6 +146,9 @@ impl TestApp {
 impl Drop for TestApp {
     fn drop(&mut self) {
         self.app.shutdown.cancel();
+        if let Some(file) = self.sqlite_file().filter(|_| !std::thread::panicking()) {
+            secrets::search_sqlite(&self.url, &file);
+        }
     }
 }
 

@@ -9,6 +9,8 @@ use reqwest::{Method, RequestBuilder, StatusCode};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::secrets::{self, NotedRequest};
+
 /// Makes the process's one TLS provider the default.
 pub fn install_tls() {
     static ONCE: Once = Once::new();
@@ -87,12 +89,14 @@ impl Call for RequestBuilder {
         let (http, request) = self.build_split();
         let request = request?;
         let asked = format!("{} {}", request.method(), request.url());
+        let noted = NotedRequest::of(&request);
         let response = http.execute(request).await?;
         let (status, headers) = (response.status(), response.headers().clone());
         let is_stream = headers.get(CONTENT_TYPE).is_some_and(|media_type| media_type == "text/event-stream");
         // A stream has no end to wait for.
         let body = if is_stream { Default::default() } else { response.bytes().await? };
         let body = String::from_utf8_lossy(&body).into_owned();
+        secrets::note(&noted, &body);
         Ok(Reply { asked, status, headers, body })
     }
 }

@@ -8,6 +8,7 @@ pub mod hub;
 pub mod people;
 pub mod postgres;
 pub mod process;
+pub mod secrets;
 pub mod stream;
 
 pub use app::{Backend, Options, TestApp, backends};

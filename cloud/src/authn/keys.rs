@@ -97,7 +97,7 @@ impl Keys {
         let mut rows = rows(&mut conn).await?;
         drop(conn);
         if rows.is_empty() {
-            self.create(db, now, now).await?;
+            self.create(db, now, now, None).await?;
             rows = self::rows(&mut db.read().await?).await?;
         }
         let keys = rows.into_iter().map(|row| self.key(row)).collect::<Result<Vec<_>>>()?;
@@ -106,23 +106,24 @@ impl Keys {
     }
 
     /// Replaces the signing key when it is old enough, or `at_once`; forgets keys whose last token is `tokens_live_secs` old. Answers whether a new one
-    /// was made. Called by work that one replica does at a time.
+    /// was made.
     pub async fn rotate(&self, db: &Db, now: Timestamp, at_once: bool, tokens_live_secs: i64) -> Result<bool> {
         let newest = rows(&mut db.read().await?).await?.into_iter().next();
-        let is_due = newest.is_none_or(|newest| match at_once {
+        let is_due = newest.as_ref().is_none_or(|newest| match at_once {
             true => newest.signs_from <= now,
             false => newest.signs_from.plus_secs(SIGNS_FOR_SECS) <= now,
         });
-        if is_due {
-            self.create(db, now, now.plus_secs(PUBLISHED_AHEAD_SECS)).await?;
-        }
+        let is_made = match newest.map(|newest| newest.kid) {
+            newest if is_due => self.create(db, now, now.plus_secs(PUBLISHED_AHEAD_SECS), newest.as_deref()).await?,
+            _ => false,
+        };
         forget(db, now.plus_secs(-tokens_live_secs)).await?;
         self.load(db, now).await?;
-        Ok(is_due)
+        Ok(is_made)
     }
 
-    /// Makes a new key, which is published at once.
-    async fn create(&self, db: &Db, now: Timestamp, signs_from: Timestamp) -> Result<()> {
+    /// Makes a new key, which is published at once, unless the newest is another than the one to be replaced: of replicas that do it together one does.
+    async fn create(&self, db: &Db, now: Timestamp, signs_from: Timestamp, replaced: Option<&str>) -> Result<bool> {
         use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair};
         let pair = EcdsaKeyPair::generate(&ECDSA_P256_SHA256_FIXED_SIGNING).map_err(Error::internal)?;
         let private_key = pair.to_pkcs8v1().map_err(Error::internal)?;
@@ -134,6 +135,12 @@ impl Keys {
         };
         let kid = hex::encode(crate::sealing::random::<8>());
         let mut tx = db.begin().await?;
+        let lock = tx.dialect().for_update();
+        sql("SELECT key_id FROM sealing_keys ORDER BY key_id").push(lock).execute(&mut tx).await?;
+        let newest = rows(&mut tx).await?.into_iter().next().map(|newest| newest.kid);
+        if newest.as_deref() != replaced {
+            return Ok(false);
+        }
         sql("INSERT INTO signing_keys (kid, sealed_private_key, public_x, public_y, created_at, signs_from) \
              VALUES ($1, $2, $3, $4, $5, $6)")
         .bind(kid.as_str())
@@ -144,7 +151,8 @@ impl Keys {
         .bind(signs_from)
         .execute(&mut tx)
         .await?;
-        tx.commit(Audit::by_system("SIGNING_KEYS", "signing_key.create", kid, now)).await
+        tx.commit(Audit::by_system("SIGNING_KEYS", "signing_key.create", kid, now)).await?;
+        Ok(true)
     }
 
     fn key(&self, row: Row) -> Result<Key> {
