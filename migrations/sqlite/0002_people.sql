@@ -124,4 +124,7 @@ CREATE INDEX audit_logs_target ON audit_logs (target, created_at, audit_log_id, 
 
 -- What was done stays done: the service itself cannot rewrite it.
 CREATE TRIGGER audit_logs_no_update BEFORE UPDATE ON audit_logs BEGIN SELECT RAISE(ABORT, 'audit_logs is append-only'); END;
+-- INSERT OR REPLACE deletes without asking the trigger below.
+CREATE TRIGGER audit_logs_no_replace BEFORE INSERT ON audit_logs WHEN EXISTS (SELECT 1 FROM audit_logs WHERE audit_log_id = NEW.audit_log_id)
+BEGIN SELECT RAISE(ABORT, 'audit_logs is append-only'); END;
 CREATE TRIGGER audit_logs_no_delete BEFORE DELETE ON audit_logs BEGIN SELECT RAISE(ABORT, 'audit_logs is append-only'); END;

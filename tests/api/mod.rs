@@ -1,10 +1,14 @@
 //! Endpoints as their callers see them.
 
+mod api_keys;
+mod audit;
 mod auth;
 mod bad_input;
 mod bad_requests;
 mod claims;
 mod desired_state;
+mod diagnostics;
+mod key_limits;
 mod hubs;
 mod hygiene;
 mod refresh;
