@@ -26,7 +26,9 @@ async fn a_key_is_shown_once_and_its_secret_is_nowhere() {
         let app = TestApp::new(backend).await;
         let tenant = Tenant::create(&app.client()).await;
         assert!(list(&tenant).await.is_empty());
-        let first = create(&tenant, json!({"name": " ERP \u{1f511} ", "scopes": ["hubs:read", "catalog:*", "hubs:read"]})).await;
+        let first =
+            create(&tenant, json!({"name": " ERP \u{1f511} ", "scopes": ["hubs:read", "catalog:*", "hubs:read"]}))
+                .await;
         assert_eq!(first["name"], "ERP \u{1f511}");
         assert_eq!(first["scopes"], json!(["hubs:read", "catalog:*"]), "each once");
         assert_eq!((&first["rateLimitPerMinute"], &first["active"]), (&json!(600), &json!(true)));
@@ -44,7 +46,10 @@ async fn a_key_is_shown_once_and_its_secret_is_nowhere() {
         let names: Vec<&Value> = listed.iter().map(|key| &key["name"]).collect();
         assert_eq!(names, ["2", "ERP \u{1f511}"], "newest first");
         let text = serde_json::to_string(&listed).expect("JSON");
-        assert!(!text.contains("apiKey\"") && !text.contains(parts[2]) && !text.to_lowercase().contains("hash"), "{text}");
+        assert!(
+            !text.contains("apiKey\"") && !text.contains(parts[2]) && !text.to_lowercase().contains("hash"),
+            "{text}"
+        );
 
         // Neither the database nor the audit log holds it.
         let mut conn = app.app.db.read().await.expect("a connection");
@@ -55,7 +60,8 @@ async fn a_key_is_shown_once_and_its_secret_is_nowhere() {
             let rows: Vec<(String,)> = sql(query).all(&mut conn).await.expect("rows");
             assert!(!rows.is_empty() && rows.iter().all(|(row,)| !row.contains(parts[2])), "{rows:?}");
         }
-        let (hash,): (Vec<u8>,) = sql("SELECT secret_hash FROM api_keys ORDER BY api_key_id LIMIT 1").one(&mut conn).await.expect("a row");
+        let (hash,): (Vec<u8>,) =
+            sql("SELECT secret_hash FROM api_keys ORDER BY api_key_id LIMIT 1").one(&mut conn).await.expect("a row");
         assert_eq!(hash.len(), 32);
     }
 }
@@ -102,7 +108,8 @@ async fn wrong_input_is_refused_by_name() {
             let problem = tenant.client.post(KEYS).json(&body).call().await.expect(400).problem();
             assert_eq!(problem.errors[0].field, field, "{body}");
             if ["name", "scopes", "rateLimitPerMinute"].contains(&member) && !value.is_null() {
-                let problem = tenant.client.put(&path_of(&key)).json(&json!({member: value})).call().await.expect(400).problem();
+                let problem =
+                    tenant.client.put(&path_of(&key)).json(&json!({member: value})).call().await.expect(400).problem();
                 assert_eq!(problem.errors[0].field, field, "PUT {body}");
             }
         }
@@ -111,7 +118,10 @@ async fn wrong_input_is_refused_by_name() {
         assert_eq!(problem.errors[0].field, "validForSeconds");
         let all_wrong = json!({"name": "", "scopes": ["x"], "rateLimitPerMinute": 0});
         let problem = tenant.client.post(KEYS).json(&all_wrong).call().await.expect(400).problem();
-        assert_eq!(problem.errors.iter().map(|error| error.field.as_str()).collect::<Vec<_>>(), ["name", "scopes", "rateLimitPerMinute"]);
+        assert_eq!(
+            problem.errors.iter().map(|error| error.field.as_str()).collect::<Vec<_>>(),
+            ["name", "scopes", "rateLimitPerMinute"]
+        );
         for id in ["x", "1.5", "99999999999999999999"] {
             let problem = tenant.client.delete(&format!("{KEYS}/{id}")).call().await.expect(400).problem();
             assert_eq!(problem.errors[0].field, "apiKeyId");
@@ -196,7 +206,10 @@ async fn changes_hold_from_the_next_request_on_every_replica() {
             }
             let body = json!({"scopes": ["ble:read"], "name": null});
             let changed = tenant.client.put(&path_of(&key)).json(&body).call().await.expect(200).json();
-            assert_eq!((&changed["data"]["name"], &changed["data"]["scopes"]), (&json!("a back-end"), &json!(["ble:read"])));
+            assert_eq!(
+                (&changed["data"]["name"], &changed["data"]["scopes"]),
+                (&json!("a back-end"), &json!(["ble:read"]))
+            );
             for client in [&elsewhere, &key.client] {
                 client.get("/tenant/hubs").call().await.expect(403);
                 client.get("/tenant/ble/events").call().await.expect(200);
@@ -213,13 +226,19 @@ async fn changes_hold_from_the_next_request_on_every_replica() {
         // Nothing to change is fine, and leaves no entry.
         let key = tenant.api_key(json!({"scopes": ["hubs:read"]})).await;
         tenant.client.put(&path_of(&key)).json(&json!({})).call().await.expect(200);
-        let entries = tenant.client.get("/tenant/audit-logs?action=api_key.update&size=100").call().await.expect(200).json();
+        let entries =
+            tenant.client.get("/tenant/audit-logs?action=api_key.update&size=100").call().await.expect(200).json();
         assert_eq!(entries["data"]["totalElements"], 5);
         // A tenant takes its keys with it.
         key.client.get("/tenant/hubs").call().await.expect(200);
         let mut tx = app.app.db.begin().await.expect("a transaction");
         let now = app.app.clock.now();
-        sql("UPDATE tenants SET deleted_at = $1 WHERE tenant_uuid = $2").bind(now).bind(tenant.tenant_uuid).execute(&mut tx).await.expect("deleted");
+        sql("UPDATE tenants SET deleted_at = $1 WHERE tenant_uuid = $2")
+            .bind(now)
+            .bind(tenant.tenant_uuid)
+            .execute(&mut tx)
+            .await
+            .expect("deleted");
         tx.commit_unaudited("a test").await.expect("a commit");
         app.app.permissions.settle().await;
         key.client.get("/tenant/hubs").call().await.expect(401);
@@ -237,7 +256,8 @@ async fn a_tenant_has_so_many_keys_also_when_they_are_made_at_once() {
             create(&tenant, body.clone()).await;
         }
         let racing = (0..12).map(|_| tenant.client.post(KEYS).json(&body).call());
-        let statuses: Vec<u16> = futures_util::future::join_all(racing).await.iter().map(|reply| reply.status.as_u16()).collect();
+        let statuses: Vec<u16> =
+            futures_util::future::join_all(racing).await.iter().map(|reply| reply.status.as_u16()).collect();
         let made = statuses.iter().filter(|status| **status == 201).count();
         assert_eq!((made, statuses.iter().filter(|status| **status == 409).count()), (4, 8), "{statuses:?}");
         let listed = list(&tenant).await;
@@ -263,11 +283,17 @@ async fn a_key_writes_in_its_own_name_and_follows_streams() {
         assert_eq!(entry["actor"]["type"], "API_KEY");
         assert_eq!(entry["actor"]["apiKeyId"], json!(writer.api_key_id));
 
-        let streams = [("/tenant/stream/ble/events".to_owned(), "ble:read"), (format!("/tenant/stream/hubs/{}/logs", hub.hub_uuid), "hubs:read")];
+        let streams = [
+            ("/tenant/stream/ble/events".to_owned(), "ble:read"),
+            (format!("/tenant/stream/hubs/{}/logs", hub.hub_uuid), "hubs:read"),
+        ];
         for (stream, scope) in &streams {
             let reader = tenant.api_key(json!({"scopes": [scope]})).await;
             let response = reader.client.get(stream).send().await.expect("an answer");
-            assert_eq!((response.status().as_u16(), &response.headers()["content-type"]), (200, &"text/event-stream".parse().expect("a value")));
+            assert_eq!(
+                (response.status().as_u16(), &response.headers()["content-type"]),
+                (200, &"text/event-stream".parse().expect("a value"))
+            );
             for (other, _) in streams.iter().filter(|(other, _)| other != stream) {
                 reader.client.get(other).call().await.expect(403);
             }

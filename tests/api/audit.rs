@@ -25,13 +25,17 @@ async fn an_entry_tells_who_did_what_to_what() {
         let hub = SimulatedHub::claim(&tenant).await;
         let path = format!("/tenant/hubs/{}", hub.hub_uuid);
         tenant.client.patch(&path).json(&json!({"hubIdentifier": "hall 1"})).call().await.expect(200);
-        let named = tenant.client.patch(&path).header("x-request-id", "my-request").json(&json!({"hubIdentifier": "hall 2"}));
+        let named =
+            tenant.client.patch(&path).header("x-request-id", "my-request").json(&json!({"hubIdentifier": "hall 2"}));
         named.call().await.expect(200);
         let entry = page(&tenant.client, "size=1").await["content"][0].clone();
         assert_eq!(entry["action"], "hub.update");
         assert_eq!((&entry["objectType"], &entry["objectId"]), (&json!("hub"), &json!(hub.hub_uuid)));
         assert_eq!(entry["tenantUuid"], json!(tenant.tenant_uuid));
-        assert_eq!((&entry["before"]["hubIdentifier"], &entry["after"]["hubIdentifier"]), (&json!("hall 1"), &json!("hall 2")));
+        assert_eq!(
+            (&entry["before"]["hubIdentifier"], &entry["after"]["hubIdentifier"]),
+            (&json!("hall 1"), &json!("hall 2"))
+        );
         assert_eq!((&entry["requestId"], &entry["address"]), (&json!("my-request"), &json!("127.0.0.1")));
         let actor = &entry["actor"];
         assert_eq!((&actor["type"], &actor["userUuid"]), (&json!("USER"), &json!(tenant.owner.login.user_uuid)));
@@ -107,7 +111,10 @@ async fn filters_narrow_the_list_alone_and_together() {
         assert_eq!(listed[0]["action"], "tenant.create");
         let second = page(&tenant.client, "sort=createdAt,asc&size=2&page=1").await;
         assert_eq!(second["content"].as_array().expect("a list")[..], listed[2..4]);
-        assert_eq!((&second["totalElements"], &second["totalPages"], &second["page"], &second["last"]), (&json!(6), &json!(3), &json!(1), &json!(false)));
+        assert_eq!(
+            (&second["totalElements"], &second["totalPages"], &second["page"], &second["last"]),
+            (&json!(6), &json!(3), &json!(1), &json!(false))
+        );
         let beyond = page(&tenant.client, "size=2&page=9").await;
         assert_eq!((&beyond["content"], &beyond["totalElements"]), (&json!([]), &json!(6)));
         let time = |entry: &Value| entry["createdAt"].as_str().expect("a time").to_owned();
@@ -159,7 +166,8 @@ async fn wrong_filters_are_refused_by_name() {
             ("size", "0"),
             ("sort", "actor,asc"),
         ] {
-            let problem = tenant.client.get(&format!("/tenant/audit-logs?{field}={value}")).call().await.expect(400).problem();
+            let problem =
+                tenant.client.get(&format!("/tenant/audit-logs?{field}={value}")).call().await.expect(400).problem();
             assert_eq!(problem.errors[0].field, field, "{value}");
         }
         let admin = Person::register(&app.client()).await.as_platform_admin(&app);
@@ -175,7 +183,10 @@ async fn what_was_written_stays() {
         Tenant::create(&app.client()).await;
         let count = async || {
             let mut conn = app.app.db.read().await.expect("a connection");
-            sql("SELECT COUNT(*), MIN(action) FROM audit_logs WHERE action <> 'x'").one::<(i64, String)>(&mut conn).await.expect("a count")
+            sql("SELECT COUNT(*), MIN(action) FROM audit_logs WHERE action <> 'x'")
+                .one::<(i64, String)>(&mut conn)
+                .await
+                .expect("a count")
         };
         let before = count().await;
         assert!(before.0 > 0);

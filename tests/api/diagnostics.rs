@@ -27,14 +27,23 @@ async fn callers_are_told_who_they_are() {
             }
         }
         let owner = tenant.client.get("/tenant/test").call().await.expect(200).json()["data"]["user"].clone();
-        assert_eq!((&owner["email"], &owner["userUuid"]), (&json!(tenant.owner.email), &json!(tenant.owner.login.user_uuid)));
+        assert_eq!(
+            (&owner["email"], &owner["userUuid"]),
+            (&json!(tenant.owner.email), &json!(tenant.owner.login.user_uuid))
+        );
         assert_ne!(owner["personaUuid"], json!(tenant.owner.login.persona_uuid), "it is the one in the tenant");
 
         let key = tenant.api_key(json!({"scopes": ["catalog:*"], "rateLimitPerMinute": 60})).await;
         let answer = key.client.get("/tenant/test").call().await.expect(200).json()["data"].clone();
-        assert_eq!((&answer["credential"], &answer["user"], &answer["role"]), (&json!("API_KEY"), &Value::Null, &Value::Null));
+        assert_eq!(
+            (&answer["credential"], &answer["user"], &answer["role"]),
+            (&json!("API_KEY"), &Value::Null, &Value::Null)
+        );
         assert_eq!((&answer["permissions"], &answer["permissionCode"]), (&json!(["catalog:*"]), &json!(0)));
-        assert_eq!((&answer["apiKey"]["apiKeyId"], &answer["apiKey"]["rateLimitPerMinute"]), (&json!(key.api_key_id), &json!(60)));
+        assert_eq!(
+            (&answer["apiKey"]["apiKeyId"], &answer["apiKey"]["rateLimitPerMinute"]),
+            (&json!(key.api_key_id), &json!(60))
+        );
         assert!(!answer.to_string().contains(&key.raw[13..]), "the secret is not shown");
 
         let other = Tenant::create(&app.client()).await;

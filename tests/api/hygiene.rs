@@ -36,7 +36,9 @@ async fn pages_of_the_configured_origins_may_call_and_no_others() {
         assert!(reply.header("access-control-expose-headers").contains("x-total-count"));
         assert!(reply.header("vary").contains("origin"));
     }
-    for origin in ["https://console.example.com.evil.example", "https://example.com", "http://console.example.com", "null"] {
+    for origin in
+        ["https://console.example.com.evil.example", "https://example.com", "http://console.example.com", "null"]
+    {
         let reply = preflight(&client, origin).call().await;
         assert_eq!(reply.header("access-control-allow-origin"), "", "{origin}");
     }
@@ -71,7 +73,8 @@ async fn every_answer_says_what_a_browser_may_do_with_it() {
 async fn attempts_until_slowed(client: &Client, forwarded: impl Fn(usize) -> String) -> usize {
     let header = HeaderName::from_static("x-forwarded-for");
     for attempt in 0..120 {
-        let body = json!({"email": format!("{}@example.com", uuid::Uuid::new_v4().simple()), "password": "no such person"});
+        let body =
+            json!({"email": format!("{}@example.com", uuid::Uuid::new_v4().simple()), "password": "no such person"});
         let client = client.header(header.clone(), &forwarded(attempt));
         let reply = client.post("/auth/login").json(&body).call().await;
         if reply.status == 429 {

@@ -42,7 +42,10 @@ fn assert_refused(reply: Reply, limit: usize) {
     let reply = reply.expect(429);
     assert_eq!(reply.problem().code, "RATE_LIMITED");
     assert_eq!(reply.header("retry-after"), "50");
-    assert_eq!((reply.header("ratelimit-limit"), reply.header("ratelimit-remaining")), (limit.to_string().as_str(), "0"));
+    assert_eq!(
+        (reply.header("ratelimit-limit"), reply.header("ratelimit-remaining")),
+        (limit.to_string().as_str(), "0")
+    );
     assert_eq!(reply.header("ratelimit-reset"), "50");
 }
 

@@ -71,7 +71,8 @@ impl People {
         match at_random(5, 100) {
             0..45 => entry,
             45..80 => {
-                let user_uuid = if at_random(6, 5) == 0 { self.busy_user } else { self.users[at_random(7, self.users.len())] };
+                let user_uuid =
+                    if at_random(6, 5) == 0 { self.busy_user } else { self.users[at_random(7, self.users.len())] };
                 let (action, target) = match at_random(8, 1000) {
                     0 => ("tenant.create", tenant_uuid.to_string()),
                     1..10 => ("api_key.create", at_random(9, 500).to_string()),
@@ -92,7 +93,14 @@ impl People {
             _ => {
                 let name = "SIGNING_KEYS";
                 let actor_key = format!("SYSTEM:{name}");
-                Entry { actor: "SYSTEM", actor_uuid: None, actor_name: Some(name), actor_key, action: "signing_key.create", ..entry }
+                Entry {
+                    actor: "SYSTEM",
+                    actor_uuid: None,
+                    actor_name: Some(name),
+                    actor_key,
+                    action: "signing_key.create",
+                    ..entry
+                }
             }
         }
     }
@@ -107,7 +115,14 @@ pub async fn run(backend: Backend) {
     let admin = Person::register(&app.client()).await.as_platform_admin(&app);
     let uuids = |count: usize| (0..count).map(|_| Uuid::new_v4()).collect::<Vec<_>>();
     let first = app.app.clock.now().plus_secs(-i64::try_from(ENTRIES).expect("a small number"));
-    let people = People { great: tenant.tenant_uuid.0, small: uuids(SMALL_TENANTS), busy_user: Uuid::new_v4(), users: uuids(200), hubs: uuids(HUBS), first };
+    let people = People {
+        great: tenant.tenant_uuid.0,
+        small: uuids(SMALL_TENANTS),
+        busy_user: Uuid::new_v4(),
+        users: uuids(200),
+        hubs: uuids(HUBS),
+        first,
+    };
     let filled_in = Instant::now();
     match backend {
         Backend::Sqlite => tokio::task::block_in_place(|| fill_sqlite(&app, &people)),
@@ -139,7 +154,9 @@ pub async fn run(backend: Backend) {
         }
     }
     let (p50, p99) = look_up(&app).await;
-    println!("audit {backend:?}: worst p99 {worst:.2?} (wanted: {WANTED:?}); a look-up by primary key p50 {p50:.2?}, p99 {p99:.2?}");
+    println!(
+        "audit {backend:?}: worst p99 {worst:.2?} (wanted: {WANTED:?}); a look-up by primary key p50 {p50:.2?}, p99 {p99:.2?}"
+    );
 }
 
 /// Each filter alone, and together with each other, what is contradictory and what is rare included.
@@ -171,7 +188,9 @@ fn combinations(people: &People) -> Vec<String> {
             for object in &objects {
                 for time in &times {
                     let parts = [actor, what, object, time];
-                    all.push(parts.into_iter().filter(|part| !part.is_empty()).copied().collect::<Vec<&str>>().join("&"));
+                    all.push(
+                        parts.into_iter().filter(|part| !part.is_empty()).copied().collect::<Vec<&str>>().join("&"),
+                    );
                 }
             }
         }
@@ -180,7 +199,10 @@ fn combinations(people: &People) -> Vec<String> {
 }
 
 fn request(target: &str, authorization: &str, tenant_uuid: TenantUuid) -> Vec<u8> {
-    format!("GET {target} HTTP/1.1\r\nhost: bench\r\nauthorization: {authorization}\r\nx-tenant-uuid: {tenant_uuid}\r\n\r\n").into_bytes()
+    format!(
+        "GET {target} HTTP/1.1\r\nhost: bench\r\nauthorization: {authorization}\r\nx-tenant-uuid: {tenant_uuid}\r\n\r\n"
+    )
+    .into_bytes()
 }
 
 async fn measure(url: &str, request: &[u8]) -> (Duration, Duration) {
@@ -221,7 +243,8 @@ fn fill_sqlite(app: &TestApp, people: &People) {
     let tx = db.transaction().expect("a transaction");
     {
         let values = "?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?11, 'a request', '192.0.2.1', ?12";
-        let mut insert = tx.prepare(&format!("INSERT INTO audit_logs ({COLUMNS}) VALUES ({values})")).expect("a statement");
+        let mut insert =
+            tx.prepare(&format!("INSERT INTO audit_logs ({COLUMNS}) VALUES ({values})")).expect("a statement");
         for entry in (0..ENTRIES).map(|n| people.entry(n)) {
             let object_type = entry.action.split('.').next();
             insert

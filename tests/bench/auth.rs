@@ -78,7 +78,13 @@ pub async fn run(backend: Backend) {
             times.push(asked_at.elapsed());
         }
     }
-    let medians: Vec<Cost> = rounds.iter().map(|costs| Cost { time: median(costs.iter().map(|cost| cost.time)), cpu: median(costs.iter().map(|cost| cost.cpu)) }).collect();
+    let medians: Vec<Cost> = rounds
+        .iter()
+        .map(|costs| Cost {
+            time: median(costs.iter().map(|cost| cost.time)),
+            cpu: median(costs.iter().map(|cost| cost.cpu)),
+        })
+        .collect();
     let lone: Vec<Duration> = lone.into_iter().map(|times| median(times.into_iter())).collect();
     let base = medians[0];
     println!("auth {backend:?}: without, {:.2?} a request ({:.2?} CPU)", base.time, base.cpu);

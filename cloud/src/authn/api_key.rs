@@ -86,7 +86,8 @@ pub async fn authenticate(app: &App, parts: &Parts) -> Result<Arc<ApiKey>> {
 /// Id and secret, where the text has the form of a key.
 fn split(key: &str) -> Option<(&str, &str)> {
     let (id, secret) = key.trim().strip_prefix(PREFIX)?.split_once('_')?;
-    let is_word = |word: &str, chars: usize| word.len() == chars && word.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let is_word =
+        |word: &str, chars: usize| word.len() == chars && word.bytes().all(|byte| byte.is_ascii_alphanumeric());
     (is_word(id, ID_CHARS) && is_word(secret, SECRET_CHARS)).then_some((id, secret))
 }
 

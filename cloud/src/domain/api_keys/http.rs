@@ -128,7 +128,11 @@ impl ApiKeyCreateRequest {
             (Some(at), None) => {
                 check.that(at > now, "expiresAt", "must lie ahead");
                 let latest = now.plus_secs(MAX_VALIDITY_SECS);
-                check.that(at <= latest, "expiresAt", "may be at most ten years ahead; leave it out for a key without end");
+                check.that(
+                    at <= latest,
+                    "expiresAt",
+                    "may be at most ten years ahead; leave it out for a key without end",
+                );
                 Some(at)
             }
             (None, Some(secs)) => {

@@ -24,13 +24,14 @@ struct FactsRow {
 
 /// Keys of a deleted tenant went with it.
 pub async fn find(conn: &mut Conn, id: &str) -> Result<Option<KeyFacts>> {
-    let row: Option<FactsRow> =
-        sql("SELECT k.api_key_id, k.tenant_uuid, k.name, k.scopes, k.rate_limit_per_minute, k.secret_hash, k.expires_at \
+    let row: Option<FactsRow> = sql(
+        "SELECT k.api_key_id, k.tenant_uuid, k.name, k.scopes, k.rate_limit_per_minute, k.secret_hash, k.expires_at \
              FROM api_keys k JOIN tenants t ON t.tenant_uuid = k.tenant_uuid \
-             WHERE k.key_prefix = $1 AND k.deactivated_at IS NULL AND t.deleted_at IS NULL")
-        .bind(id)
-        .optional(conn)
-        .await?;
+             WHERE k.key_prefix = $1 AND k.deactivated_at IS NULL AND t.deleted_at IS NULL",
+    )
+    .bind(id)
+    .optional(conn)
+    .await?;
     Ok(row.map(|row| KeyFacts {
         key: Arc::new(ApiKey {
             api_key_id: row.api_key_id,
@@ -69,7 +70,8 @@ impl KeyRow {
 const COLUMNS: &str = "api_key_id, key_prefix, name, scopes, rate_limit_per_minute, created_by_user_uuid, created_at, expires_at, \
     deactivated_at, last_used_at";
 /// Of the tenant `$1`, at `$2`.
-const ACTIVE: &str = "FROM api_keys WHERE tenant_uuid = $1 AND deactivated_at IS NULL AND (expires_at IS NULL OR expires_at > $2)";
+const ACTIVE: &str =
+    "FROM api_keys WHERE tenant_uuid = $1 AND deactivated_at IS NULL AND (expires_at IS NULL OR expires_at > $2)";
 
 /// The active ones, newest first.
 pub async fn list(conn: &mut Conn, scope: &Scope, now: Timestamp) -> Result<Vec<KeyRow>> {
@@ -82,8 +84,7 @@ pub async fn list(conn: &mut Conn, scope: &Scope, now: Timestamp) -> Result<Vec<
 }
 
 pub async fn count(conn: &mut Conn, scope: &Scope, now: Timestamp) -> Result<i64> {
-    let (count,): (i64,) =
-        sql("SELECT COUNT(*) ").push(ACTIVE).bind(scope.tenant_uuid()).bind(now).one(conn).await?;
+    let (count,): (i64,) = sql("SELECT COUNT(*) ").push(ACTIVE).bind(scope.tenant_uuid()).bind(now).one(conn).await?;
     Ok(count)
 }
 

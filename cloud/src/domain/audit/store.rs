@@ -137,11 +137,8 @@ fn branches(
         if let Some(tenant_uuid) = tenant_uuid {
             query = query.push(" AND tenant_uuid = ").push_bind(tenant_uuid);
         }
-        let texts = [
-            ("target", &narrowed.object_id),
-            ("action", &narrowed.action),
-            ("object_type", &narrowed.object_type),
-        ];
+        let texts =
+            [("target", &narrowed.object_id), ("action", &narrowed.action), ("object_type", &narrowed.object_type)];
         for (column, value) in texts {
             if let Some(value) = value {
                 query = query.push(&format!(" AND {column} = ")).push_bind(value.as_str());

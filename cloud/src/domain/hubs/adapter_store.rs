@@ -133,15 +133,14 @@ pub async fn forget_oldest(tx: &mut Tx, hub_uuid: HubUuid, keep: i64) -> Result<
 /// The adapter, which nobody else changes until the transaction ends.
 pub async fn lock(tx: &mut Tx, scope: &Scope, hub_uuid: HubUuid, address: &str) -> Result<Option<AdapterView>> {
     let lock = tx.dialect().for_update();
-    let row: Option<Row> = sql(&format!(
-        "SELECT {COLUMNS} FROM hub_adapters WHERE hub_uuid = $1 AND tenant_uuid = $2 AND address = $3"
-    ))
-    .push(lock)
-    .bind(hub_uuid)
-    .bind(scope.tenant_uuid())
-    .bind(address)
-    .optional(tx)
-    .await?;
+    let row: Option<Row> =
+        sql(&format!("SELECT {COLUMNS} FROM hub_adapters WHERE hub_uuid = $1 AND tenant_uuid = $2 AND address = $3"))
+            .push(lock)
+            .bind(hub_uuid)
+            .bind(scope.tenant_uuid())
+            .bind(address)
+            .optional(tx)
+            .await?;
     row.map(Row::into_view).transpose()
 }
 
