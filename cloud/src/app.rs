@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::authn::api_key;
+use crate::authn::key_shares;
 use crate::authn::keys::Keys;
 use crate::authn::oidc::Oidc;
 use crate::authz::Permissions;
@@ -37,7 +37,7 @@ pub struct Inner {
     /// The external issuer of people's tokens, where there is one.
     pub oidc: Option<Oidc>,
     pub permissions: Permissions,
-    pub key_shares: api_key::Shares,
+    pub key_shares: key_shares::Shares,
     pub passwords: Passwords,
     pub metrics: Metrics,
     pub credential_turns: hubs::Turns,
@@ -136,7 +136,7 @@ impl App {
             keys,
             oidc,
             permissions: Permissions::new(),
-            key_shares: api_key::Shares::default(),
+            key_shares: key_shares::Shares::new(),
             passwords: Passwords::new(),
             hub_changes: hubs::Changes::new(metrics.hub_waits.clone(), bus.clone()),
             metrics,
@@ -152,6 +152,7 @@ impl App {
         let publisher = Publisher { streams: app.streams.clone(), commits, bus };
         writer.start(app.clone()).map_err(StartError::Thread)?;
         app.workers.spawn(publisher.run(app.clone()));
+        app.workers.spawn(key_shares::give_back(app.clone()));
         Ok(app)
     }
 

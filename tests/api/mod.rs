@@ -1,12 +1,16 @@
 //! Endpoints as their callers see them.
 
+mod api_keys;
+mod audit;
 mod auth;
 mod bad_input;
 mod bad_requests;
 mod claims;
 mod desired_state;
+mod diagnostics;
 mod hubs;
 mod hygiene;
+mod key_limits;
 mod refresh;
 mod service;
 mod streams;

@@ -83,6 +83,9 @@ impl World {
             let object = match (name, objects) {
                 // One for each request: deleting it is one of them.
                 ("claimCode", Objects::Real) => self.tenant.claim_code().await,
+                ("apiKeyId", Objects::Real) => {
+                    self.tenant.api_key(json!({"scopes": ["hubs:read"]})).await.api_key_id.to_string()
+                }
                 ("targetPersonaUuid", Objects::Real) => self.tenant.let_in(&self.guest, Role::Viewer).await.to_string(),
                 _ => self.object(name, objects),
             };
@@ -99,6 +102,7 @@ impl World {
             ("address", Objects::Unknown) => "FF:FF:FF:FF:FF:FF".to_owned(),
             ("bleEventId", Objects::Real) => self.ble_event_id.to_string(),
             ("claimCode", Objects::Unknown) => "0000-0000-0000-0000".to_owned(),
+            ("apiKeyId", Objects::Unknown) => "999999999".to_owned(),
             (_, Objects::Unknown) if name.to_lowercase().ends_with("uuid") => Uuid::new_v4().to_string(),
             (_, Objects::Unknown) => "1".to_owned(),
             (_, Objects::Real) => panic!("tests/contract/world.rs makes no object for `{{{name}}}` yet: add one"),

@@ -14,7 +14,7 @@ pub mod stream;
 pub use app::{Backend, Options, TestApp, backends};
 pub use client::{Call, Client, Reply};
 pub use hub::SimulatedHub;
-pub use people::{Person, Tenant};
+pub use people::{ApiKey, Person, Tenant};
 pub use process::{Cloud, Process};
 pub use stream::Follower;
 

@@ -5,6 +5,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hub_cloud::authn::user::{self, Session, User};
 use hub_cloud::authz::permission::Role;
 use hub_protocol::{PersonaUuid, TenantUuid, Timestamp, UserUuid};
+use reqwest::header::HeaderName;
 use serde::Deserialize;
 use serde_json::json;
 use uuid::Uuid;
@@ -63,6 +64,14 @@ impl Person {
     }
 }
 
+/// A tenant's key, and who calls with it.
+#[derive(Clone)]
+pub struct ApiKey {
+    pub api_key_id: i64,
+    pub raw: String,
+    pub client: Client,
+}
+
 /// A tenant as its owner sees it.
 #[derive(Clone)]
 pub struct Tenant {
@@ -102,6 +111,16 @@ impl Tenant {
         let member = self.client.post(&path).json(&body).call().await.expect(200).json();
         let persona_uuid = member["data"]["personaUuid"].as_str().and_then(|uuid| uuid.parse().ok());
         persona_uuid.unwrap_or_else(|| panic!("no personaUuid in {member}"))
+    }
+
+    /// A new API key; the body says with which scopes and the like, and needs no name.
+    pub async fn api_key(&self, mut body: serde_json::Value) -> ApiKey {
+        body["name"] = json!("a back-end");
+        let reply = self.client.post("/tenant/api-keys").json(&body).call().await.expect(201).json();
+        let raw = reply["data"]["apiKey"].as_str().expect("a key").to_owned();
+        let api_key_id = reply["data"]["apiKeyId"].as_i64().expect("an id");
+        let client = Client::new(&self.client.url).header(HeaderName::from_static("x-api-key"), &raw);
+        ApiKey { api_key_id, raw, client: client.tenant(self.tenant_uuid) }
     }
 
     /// A code that claims one hub.

@@ -3,6 +3,7 @@
 
 pub mod api_key;
 pub mod hub;
+pub mod key_shares;
 pub mod keys;
 pub mod oidc;
 pub mod user;

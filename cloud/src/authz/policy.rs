@@ -3,6 +3,7 @@
 
 use std::convert::Infallible;
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use aide::OperationInput;
 use aide::generate::GenContext;
@@ -34,7 +35,7 @@ pub struct Authorized<P> {
 #[derive(Clone, Debug)]
 pub enum Caller {
     Member { user: User, persona_uuid: PersonaUuid, role: Role },
-    ApiKey(ApiKey),
+    ApiKey(Arc<ApiKey>),
 }
 
 /// As [`Authorized`], for what only a person may do.

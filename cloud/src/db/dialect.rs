@@ -23,6 +23,14 @@ impl Dialect {
         }
     }
 
+    /// Follows a table's name where the index to read matters. PostgreSQL keeps statistics and finds it; SQLite has to be told.
+    pub fn indexed_by(self, index: &str) -> String {
+        match self {
+            Self::Postgres => String::new(),
+            Self::Sqlite => format!(" INDEXED BY {index}"),
+        }
+    }
+
     pub const fn name(self) -> &'static str {
         match self {
             Self::Postgres => "postgres",

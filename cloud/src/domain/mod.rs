@@ -6,6 +6,7 @@ pub mod api_keys;
 pub mod audit;
 pub mod ble;
 pub mod claim_codes;
+pub mod diagnostics;
 pub mod hubs;
 pub mod streams;
 pub mod telemetry;

@@ -1,6 +1,7 @@
 //! Shutting a hub out, and letting it claim itself again. Both are the platform's, and doing either again changes nothing.
 
 use hub_protocol::{HubUuid, Timestamp};
+use serde_json::{Value, json};
 
 use super::{desired, store};
 use crate::app::App;
@@ -18,7 +19,8 @@ pub async fn block(app: &App, admin: &User, hub_uuid: HubUuid) -> Result<Timesta
         return Ok(blocked_at);
     }
     store::block(&mut tx, hub_uuid, now).await?;
-    tx.commit(Audit::by_user(admin, "hub.block", hub_uuid, now).in_tenant(tenant_uuid)).await?;
+    let audit = Audit::by_user(admin, "hub.block", hub_uuid, now).in_tenant(tenant_uuid);
+    tx.commit(audit.changed(Some(state(None)), Some(state(Some(now))))).await?;
     // A request of the hub that waits is ended.
     desired::changed(app, hub_uuid).await;
     Ok(now)
@@ -34,5 +36,11 @@ pub async fn unblock(app: &App, admin: &User, hub_uuid: HubUuid) -> Result<()> {
         return Ok(());
     }
     store::unblock(&mut tx, hub_uuid).await?;
-    tx.commit(Audit::by_user(admin, "hub.unblock", hub_uuid, now).in_tenant(tenant_uuid)).await
+    let audit = Audit::by_user(admin, "hub.unblock", hub_uuid, now).in_tenant(tenant_uuid);
+    tx.commit(audit.changed(Some(state(blocked_at)), Some(state(None)))).await
+}
+
+/// As the audit log shows it.
+fn state(blocked_at: Option<Timestamp>) -> Value {
+    json!({"blockedAt": blocked_at})
 }

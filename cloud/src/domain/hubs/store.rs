@@ -216,24 +216,37 @@ pub async fn get(conn: &mut Conn, scope: &Scope, hub_uuid: HubUuid) -> Result<Op
         .await
 }
 
-/// Sets what is given; text that is empty takes the label or description away.
+/// A hub's label and description.
+pub type Labels = (Option<String>, Option<String>);
+
+/// What the hub is called; nobody else changes it until the transaction ends.
+pub async fn lock_labels(tx: &mut Tx, scope: &Scope, hub_uuid: HubUuid) -> Result<Option<Labels>> {
+    let lock = tx.dialect().for_update();
+    sql("SELECT hub_identifier, description FROM hubs WHERE hub_uuid = $1 AND tenant_uuid = $2")
+        .push(lock)
+        .bind(hub_uuid)
+        .bind(scope.tenant_uuid())
+        .optional(tx)
+        .await
+}
+
+/// Sets what is given; text that is empty takes the label or description away. Answers what there is then.
 pub async fn update(
     tx: &mut Tx,
     scope: &Scope,
     hub_uuid: HubUuid,
     hub_identifier: Option<&str>,
     description: Option<&str>,
-) -> Result<bool> {
-    let updated = sql("UPDATE hubs SET hub_identifier = NULLIF(COALESCE($3, hub_identifier), ''), \
+) -> Result<Labels> {
+    sql("UPDATE hubs SET hub_identifier = NULLIF(COALESCE($3, hub_identifier), ''), \
          description = NULLIF(COALESCE($4, description), ''), desired_revision = desired_revision + 1 \
-         WHERE hub_uuid = $1 AND tenant_uuid = $2")
+         WHERE hub_uuid = $1 AND tenant_uuid = $2 RETURNING hub_identifier, description")
     .bind(hub_uuid)
     .bind(scope.tenant_uuid())
     .bind(hub_identifier)
     .bind(description)
-    .execute(tx)
-    .await?;
-    Ok(updated > 0)
+    .one(tx)
+    .await
 }
 
 /// When the hub was blocked, if it is, and whose it is. Of any tenant: blocking is the platform's.

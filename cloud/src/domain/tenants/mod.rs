@@ -84,7 +84,7 @@ pub async fn create(app: &App, user: &User, name: &str) -> Result<Membership> {
     store::insert_tenant(&mut tx, tenant_uuid, name, now).await?;
     let persona_uuid = store::grant(&mut tx, tenant_uuid, user.user_uuid, Role::Owner, now).await?;
     let audit = Audit::by_user(user, "tenant.create", tenant_uuid, now).in_tenant(tenant_uuid);
-    tx.commit(audit.with(json!({"name": name}))).await?;
+    tx.commit(audit.changed(None, Some(json!({"name": name})))).await?;
     Ok(Membership { tenant_uuid, name: name.to_owned(), created_at: now, persona_uuid, role: Role::Owner })
 }
 
@@ -142,7 +142,7 @@ fn role_state(member: &Member) -> Value {
 }
 
 /// A transaction in which nobody else changes the tenant's members.
-async fn locked(app: &App, scope: &Scope) -> Result<Tx> {
+pub async fn locked(app: &App, scope: &Scope) -> Result<Tx> {
     let mut tx = app.db.begin().await?;
     match store::lock_tenant(&mut tx, scope).await? {
         true => Ok(tx),
