@@ -5,6 +5,7 @@ mod store;
 
 use hub_protocol::Timestamp;
 
+use crate::app::App;
 use crate::authn::api_key::ApiKey;
 use crate::db::{Conn, Db};
 use crate::error::Result;
@@ -20,6 +21,11 @@ pub struct KeyFacts {
 /// The active key with this id.
 pub async fn find(conn: &mut Conn, key_prefix: &str) -> Result<Option<KeyFacts>> {
     store::find(conn, key_prefix).await
+}
+
+/// Whether the key could still be used now.
+pub async fn is_in_force(app: &App, api_key_id: i64) -> Result<bool> {
+    store::is_in_force(&mut app.db.read().await?, api_key_id, app.clock.now()).await
 }
 
 /// A share is this part of what is left of the minute's limit, so that replicas end up even.
