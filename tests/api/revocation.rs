@@ -132,7 +132,12 @@ async fn an_owner_who_gave_the_tenant_away_is_refused_at_once() {
         let accept = heir.client.post(&format!("/tenant/transfer-requests/{request_uuid}/accept"));
         hammer.around("gave away", 403, async { drop(accept.call().await.expect(200)) }).await;
         // By now an ADMIN.
-        let hammer = replicas.hammer(&tenant.client, Method::PATCH, &format!("/tenant/tenants/{}", tenant.tenant_uuid), Some(json!({})));
+        let hammer = replicas.hammer(
+            &tenant.client,
+            Method::PATCH,
+            &format!("/tenant/tenants/{}", tenant.tenant_uuid),
+            Some(json!({})),
+        );
         let persona_uuid = tenant_persona(&heir, &tenant).await;
         let removal = heir.client.delete(&format!("{members}/{persona_uuid}"));
         hammer.around("removed by the new owner", 403, async { drop(removal.call().await.expect(200)) }).await;
@@ -141,7 +146,8 @@ async fn an_owner_who_gave_the_tenant_away_is_refused_at_once() {
 
 /// The first owner's persona, as another member finds it.
 async fn tenant_persona(by: &Person, tenant: &Tenant) -> String {
-    let members: Vec<Value> = by.client.get(&format!("/tenant/tenants/{}/members", tenant.tenant_uuid)).call().await.expect(200).data();
+    let members: Vec<Value> =
+        by.client.get(&format!("/tenant/tenants/{}/members", tenant.tenant_uuid)).call().await.expect(200).data();
     let found = members.iter().find(|member| member["email"] == json!(tenant.owner.email)).expect("the first owner");
     found["personaUuid"].as_str().expect("a persona").to_owned()
 }
@@ -192,7 +198,11 @@ async fn whatever_belongs_to_a_deleted_tenant_is_refused_at_once() {
             let (client, path, status) = match what {
                 "the owner" => (tenant.client.clone(), "/tenant/hubs", 403),
                 "the owner by path" => (person.client.clone(), members.as_str(), 404),
-                "a key" => (replicas.near.client().tenant(tenant.tenant_uuid).header(key_header.clone(), &key), "/tenant/hubs", 401),
+                "a key" => (
+                    replicas.near.client().tenant(tenant.tenant_uuid).header(key_header.clone(), &key),
+                    "/tenant/hubs",
+                    401,
+                ),
                 _ => (hub.client.clone(), "/v1/test", 401),
             };
             let hammer = replicas.hammer(&client, Method::GET, path, None);

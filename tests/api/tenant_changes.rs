@@ -24,16 +24,23 @@ async fn a_tenant_is_renamed_by_those_who_may() {
         let app = TestApp::new(backend).await;
         let tenant = Tenant::create(&app.client()).await;
         let admin = tenant.member(Role::Admin).await;
-        let renamed = admin.patch(&path(&tenant)).json(&json!({"name": "  Beta 🐝 'OR' 1=1 "})).call().await.expect(200).json();
+        let renamed =
+            admin.patch(&path(&tenant)).json(&json!({"name": "  Beta 🐝 'OR' 1=1 "})).call().await.expect(200).json();
         assert_eq!((&renamed["data"]["name"], &renamed["data"]["role"]), (&json!("Beta 🐝 'OR' 1=1"), &json!("ADMIN")));
         let listed: Vec<Value> = tenant.owner.client.get("/tenant/tenants").call().await.expect(200).data();
         assert_eq!(listed[0]["name"], "Beta 🐝 'OR' 1=1");
-        for unchanged in [json!({}), json!({"name": null}), json!({"name": "Beta 🐝 'OR' 1=1"}), json!({"Name": "x"})] {
+        for unchanged in [json!({}), json!({"name": null}), json!({"name": "Beta 🐝 'OR' 1=1"}), json!({"Name": "x"})]
+        {
             let reply = admin.patch(&path(&tenant)).json(&unchanged).call().await.expect(200).json();
             assert_eq!(reply["data"]["name"], "Beta 🐝 'OR' 1=1", "{unchanged}");
         }
-        for wrong in [json!({"name": ""}), json!({"name": " \t"}), json!({"name": 1}), json!({"name": "a\u{7}b"}), json!({"name": "x".repeat(201)})]
-        {
+        for wrong in [
+            json!({"name": ""}),
+            json!({"name": " \t"}),
+            json!({"name": 1}),
+            json!({"name": "a\u{7}b"}),
+            json!({"name": "x".repeat(201)}),
+        ] {
             let problem = admin.patch(&path(&tenant)).json(&wrong).call().await.expect(400).problem();
             assert_eq!(problem.errors[0].field, "name", "{wrong}");
         }
@@ -167,10 +174,15 @@ async fn no_hub_slips_into_a_tenant_that_goes() {
             let known = SimulatedHub::claim(&tenant).await;
             let claims = (0..6).map(|index| {
                 // The known hub among them.
-                let device = if index == 3 { known.device_instance_id.clone() } else { format!("{}-{index}", tenant.tenant_uuid) };
+                let device = if index == 3 {
+                    known.device_instance_id.clone()
+                } else {
+                    format!("{}-{index}", tenant.tenant_uuid)
+                };
                 let body = json!({"claimCode": code, "deviceInstanceId": device});
                 let client = if index % 2 == 0 { app.client() } else { app.client().at(&url) };
-                let request = client.post("/v1/hubs/claim").header("idempotency-key", format!("key-of-{device}")).json(&body);
+                let request =
+                    client.post("/v1/hubs/claim").header("idempotency-key", format!("key-of-{device}")).json(&body);
                 async move {
                     tokio::time::sleep(std::time::Duration::from_millis(index * round)).await;
                     request.call().await

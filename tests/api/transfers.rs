@@ -94,7 +94,8 @@ async fn a_member_is_raised_and_a_unit_answers_by_any_member() {
         let unit = Tenant::create(&app.client()).await;
         let clerk = unit.member_person(Role::Viewer).await;
         let body = json!({"targetTenantUuid": unit.tenant_uuid});
-        let request_uuid = offer(&viewer.client, &tenant, &body).await.expect(200).json()["data"]["requestUuid"].clone();
+        let request_uuid =
+            offer(&viewer.client, &tenant, &body).await.expect(200).json()["data"]["requestUuid"].clone();
         let request_uuid = request_uuid.as_str().expect("a uuid").to_owned();
         for member in [&clerk, &unit.owner] {
             let incoming = list(&member.client, "incoming").await;
@@ -103,7 +104,10 @@ async fn a_member_is_raised_and_a_unit_answers_by_any_member() {
         step(&clerk.client, &request_uuid, "accept").await.expect(200);
         assert_eq!(role(&clerk.client, &tenant).await.as_deref(), Some("OWNER"));
         assert_eq!(role(&unit.owner.client, &tenant).await, None, "whoever accepts gets it, and nobody else");
-        assert_eq!(step(&unit.owner.client, &request_uuid, "reject").await.expect(409).problem().code, "TRANSFER_ACCEPTED");
+        assert_eq!(
+            step(&unit.owner.client, &request_uuid, "reject").await.expect(409).problem().code,
+            "TRANSFER_ACCEPTED"
+        );
     }
 }
 
@@ -122,8 +126,13 @@ async fn each_does_their_own_part() {
                 step(&nobody.client, &request_uuid, move_).await.expect(404);
             }
         }
-        for (person, move_) in [(&heir, "cancel"), (&tenant.owner, "accept"), (&tenant.owner, "reject"), (&second_owner, "accept")] {
-            assert_eq!(step(&person.client, &request_uuid, move_).await.expect(403).problem().code, "PERMISSION_DENIED");
+        for (person, move_) in
+            [(&heir, "cancel"), (&tenant.owner, "accept"), (&tenant.owner, "reject"), (&second_owner, "accept")]
+        {
+            assert_eq!(
+                step(&person.client, &request_uuid, move_).await.expect(403).problem().code,
+                "PERMISSION_DENIED"
+            );
         }
         assert_eq!(list(&second_owner.client, "outgoing").await.len(), 1);
         assert!(list(&admin.client, "outgoing").await.is_empty() && list(&admin.client, "incoming").await.is_empty());
@@ -162,7 +171,10 @@ async fn what_cannot_be_offered_is_told() {
             (json!({"targetPersonaUuid": null, "targetTenantUuid": null}), "targetPersonaUuid"),
             (json!({"targetPersonaUuid": "x"}), "targetPersonaUuid"),
             (json!({"targetTenantUuid": 7}), "targetTenantUuid"),
-            (json!({"targetPersonaUuid": someone.login.persona_uuid, "targetTenantUuid": other.tenant_uuid}), "targetTenantUuid"),
+            (
+                json!({"targetPersonaUuid": someone.login.persona_uuid, "targetTenantUuid": other.tenant_uuid}),
+                "targetTenantUuid",
+            ),
             (json!({"targetPersonaUuid": someone.login.persona_uuid, "message": 1}), "message"),
             (json!({"targetPersonaUuid": someone.login.persona_uuid, "message": "a\u{0}"}), "message"),
             (json!({"targetPersonaUuid": someone.login.persona_uuid, "message": "é".repeat(1001)}), "message"),
@@ -210,7 +222,11 @@ async fn what_cannot_be_offered_is_told() {
         }
         offer(&key, &tenant, &to(&someone)).await.expect(403);
         key.delete(&format!("/tenant/tenants/{}", tenant.tenant_uuid)).call().await.expect(403);
-        key.patch(&format!("/tenant/tenants/{}", tenant.tenant_uuid)).json(&json!({"name": "x"})).call().await.expect(403);
+        key.patch(&format!("/tenant/tenants/{}", tenant.tenant_uuid))
+            .json(&json!({"name": "x"}))
+            .call()
+            .await
+            .expect(403);
     }
 }
 
@@ -234,7 +250,9 @@ async fn an_offer_runs_out_after_seven_days() {
         }
         micros.fetch_add(2, Ordering::Relaxed);
         assert!(list(&heir.client, "incoming").await.is_empty() && list(&owner.client, "outgoing").await.is_empty());
-        for (client, move_) in [(&heir.client, "accept"), (&heir.client, "reject"), (&owner.client, "cancel"), (&heir.client, "accept")] {
+        for (client, move_) in
+            [(&heir.client, "accept"), (&heir.client, "reject"), (&owner.client, "cancel"), (&heir.client, "accept")]
+        {
             assert_eq!(step(client, &requests[0], move_).await.expect(409).problem().code, "TRANSFER_EXPIRED");
         }
         // An offer that ran out unseen is in nobody's way.
@@ -269,7 +287,10 @@ async fn who_owns_no_more_can_give_nothing_away() {
         assert_eq!(refused.problem().code, "REQUESTER_NOT_OWNER");
         assert_eq!(role(&heir.client, &tenant).await, None);
         // It is still pending, and the owner who is left may make room for another.
-        assert_eq!(offer(&second_owner.client, &tenant, &to(&heir)).await.expect(409).problem().code, "TRANSFER_PENDING");
+        assert_eq!(
+            offer(&second_owner.client, &tenant, &to(&heir)).await.expect(409).problem().code,
+            "TRANSFER_PENDING"
+        );
         step(&second_owner.client, &request_uuid, "cancel").await.expect(200);
         let next = offer(&second_owner.client, &tenant, &to(&heir)).await.expect(200).json();
         step(&heir.client, next["data"]["requestUuid"].as_str().expect("a uuid"), "accept").await.expect(200);
@@ -288,7 +309,8 @@ async fn a_request_is_settled_once() {
         let far = replica.as_ref().unwrap_or(&app).url.clone();
         let owner = Person::register(&app.client()).await;
         let unit = Tenant::create(&app.client()).await;
-        let clerks = [unit.member_person(Role::Viewer).await, unit.member_person(Role::Editor).await, unit.owner.clone()];
+        let clerks =
+            [unit.member_person(Role::Viewer).await, unit.member_person(Role::Editor).await, unit.owner.clone()];
         let mut outcomes = std::collections::BTreeMap::<String, usize>::new();
         for round in 0..8 {
             let tenant = Tenant::create_by(&owner).await;

@@ -94,7 +94,8 @@ async fn dump_postgres(url: &str) -> Dump {
     let names: Vec<(String, String)> = sqlx::query_as(query).fetch_all(&mut db).await.expect("the columns");
     let mut dump = Dump::new();
     for (table, columns) in by_table(names) {
-        let values: Vec<String> = columns.iter().map(|column| format!("'{column}=' || COALESCE({column}::text, 'Null')")).collect();
+        let values: Vec<String> =
+            columns.iter().map(|column| format!("'{column}=' || COALESCE({column}::text, 'Null')")).collect();
         let query = format!("SELECT ARRAY[{}] FROM {table}", values.join(", "));
         let rows: Vec<(Vec<String>,)> =
             sqlx::query_as(AssertSqlSafe(query)).fetch_all(&mut db).await.expect("the rows");

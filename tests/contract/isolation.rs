@@ -123,7 +123,10 @@ impl Intruders {
                 let (_, bit, key) = TABLE.iter().find(|(name, ..)| *name == permission).expect("a row of the table");
                 let named_by_path = operation.path.contains("{tenantUuid}");
                 let other = &world.other;
-                add("another tenant's OWNER, as such", if named_by_path { other.owner.client.clone() } else { other.client.clone() });
+                add(
+                    "another tenant's OWNER, as such",
+                    if named_by_path { other.owner.client.clone() } else { other.client.clone() },
+                );
                 add("another tenant's OWNER, naming this one", other.owner.client.tenant(tenant_uuid));
                 add("someone without a tenant", self.nobody.tenant(tenant_uuid));
                 add("a platform administrator", self.platform_admin.tenant(tenant_uuid));
@@ -187,7 +190,8 @@ async fn who_may_not_is_refused_and_changes_nothing() {
                 }
                 let after = dump(&world.app).await;
                 let changes = differences(&before, &after);
-                faults.extend(changes.into_iter().map(|change| format!("{}: {who} changed {change}", operation.name())));
+                faults
+                    .extend(changes.into_iter().map(|change| format!("{}: {who} changed {change}", operation.name())));
                 before = after;
                 tried += 1;
             }

@@ -79,7 +79,10 @@ pub async fn initiate(
         (Some(persona_uuid), None) => Target::Persona(persona_uuid),
         (None, Some(unit)) => Target::Unit(unit),
         (Some(_), Some(_)) => {
-            return Err(Error::field("targetTenantUuid", "must not be given beside `targetPersonaUuid`: name one of the two"));
+            return Err(Error::field(
+                "targetTenantUuid",
+                "must not be given beside `targetPersonaUuid`: name one of the two",
+            ));
         }
         (None, None) => {
             return Err(Error::field("targetPersonaUuid", "must be given, or `targetTenantUuid` in its place"));

@@ -218,7 +218,9 @@ impl Part {
             (Move::Cancel, Self { asked: true, .. } | Self { owns: true, .. }) => return Ok(()),
             (Move::Cancel, _) => "only whoever asked for the transfer, or an OWNER of the tenant, may cancel it",
             // Also where they are a member of the unit that is to receive.
-            (_, Self { asked: true, .. }) => "you asked for this transfer: others accept or reject it; you may cancel it",
+            (_, Self { asked: true, .. }) => {
+                "you asked for this transfer: others accept or reject it; you may cancel it"
+            }
             (_, Self { receives: true, .. }) => return Ok(()),
             _ => "only those whom the tenant is offered to may accept or reject it; you may cancel it",
         };

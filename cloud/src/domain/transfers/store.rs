@@ -32,9 +32,11 @@ pub async fn insert(tx: &mut Tx, scope: &Scope, new: NewTransfer<'_>) -> Result<
         Target::Persona(persona_uuid) => (Some(persona_uuid), None),
         Target::Unit(unit) => (None, Some(unit)),
     };
-    sql("INSERT INTO transfer_requests (request_uuid, tenant_uuid, requested_by_user_uuid, requested_by_persona_uuid, \
+    sql(
+        "INSERT INTO transfer_requests (request_uuid, tenant_uuid, requested_by_user_uuid, requested_by_persona_uuid, \
          target_persona_uuid, target_user_uuid, target_tenant_uuid, message, status, created_at, expires_at) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'PENDING', $9, $10)")
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'PENDING', $9, $10)",
+    )
     .bind(new.request_uuid)
     .bind(scope.tenant_uuid())
     .bind(new.requested_by_user_uuid)
