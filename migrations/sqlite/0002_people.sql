@@ -53,6 +53,7 @@ CREATE TABLE transfer_requests (
     target_persona_uuid BLOB,
     target_user_uuid BLOB,
     target_tenant_uuid BLOB,
+    message TEXT,
     status TEXT NOT NULL,
     created_at TEXT NOT NULL,
     expires_at TEXT NOT NULL,
@@ -60,9 +61,9 @@ CREATE TABLE transfer_requests (
     settled_by_user_uuid BLOB
 ) STRICT;
 CREATE UNIQUE INDEX transfer_requests_pending ON transfer_requests (tenant_uuid) WHERE status = 'PENDING';
-CREATE INDEX transfer_requests_target_user ON transfer_requests (target_user_uuid, created_at);
-CREATE INDEX transfer_requests_target_tenant ON transfer_requests (target_tenant_uuid, created_at);
-CREATE INDEX transfer_requests_requester ON transfer_requests (requested_by_user_uuid, created_at);
+CREATE INDEX transfer_requests_target_user ON transfer_requests (target_user_uuid, created_at) WHERE status = 'PENDING';
+CREATE INDEX transfer_requests_target_tenant ON transfer_requests (target_tenant_uuid, created_at) WHERE status = 'PENDING';
+CREATE INDEX transfer_requests_requester ON transfer_requests (requested_by_user_uuid, created_at) WHERE status = 'PENDING';
 
 -- scopes are separated by blanks. window_requests counts what was handed out of the minute's limit; window_replica is the one replica it was handed
 -- to, none when there were several.

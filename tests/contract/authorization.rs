@@ -81,7 +81,7 @@ fn expected(path: &str, access: &str, caller: &str) -> &'static str {
         "tenant" => {
             let (_, bit, _) =
                 TABLE.iter().find(|(name, ..)| *name == permission).expect("a row of the permission table");
-            if role.is_some_and(|role| role.bits() & bit != 0) { "yes" } else { "403" }
+            if role.is_some_and(|role| role.allows(*bit)) { "yes" } else { "403" }
         }
         other => panic!("nobody knows who may call with the x-access `{other}`"),
     }
@@ -173,9 +173,19 @@ async fn everyone_gets_in_where_the_matrix_says() {
         for operation in operations() {
             let Operation { method, path, .. } = &operation;
             let access = operation.access();
+            // What cannot be kept from changing something has a world to itself.
+            let (own_world, own_callers);
+            let (world, callers) = match operation.name() == "DELETE /tenant/tenants/{tenantUuid}" {
+                true => {
+                    own_world = World::new(backend).await;
+                    own_callers = self::callers(&own_world).await;
+                    (&own_world, &own_callers)
+                }
+                false => (&world, &callers),
+            };
             table.push_str(&format!("{method}\t{path}\t{access}"));
             for column in CALLERS {
-                let outcome = attempt(&world, caller(&callers, column, access), &operation).await;
+                let outcome = attempt(world, caller(callers, column, access), &operation).await;
                 let expected = expected(path, access, column);
                 if outcome != expected {
                     wrong.push(format!(

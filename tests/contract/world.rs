@@ -26,7 +26,7 @@ pub struct World {
     pub hub: SimulatedHub,
     pub admin: Client,
     /// Member of no tenant, until let in.
-    guest: Person,
+    pub guest: Person,
     ble_event_id: i64,
 }
 
@@ -63,6 +63,8 @@ impl World {
             "hub" => self.hub.client.clone(),
             "platform" => self.admin.clone(),
             "user" => self.tenant.owner.client.clone(),
+            // A path that names the tenant needs no header, and may name another tenant of the same owner.
+            _ if operation.path.contains("{tenantUuid}") => self.tenant.owner.client.clone(),
             _ => self.tenant.client.clone(),
         }
     }
@@ -87,11 +89,24 @@ impl World {
                     self.tenant.api_key(json!({"scopes": ["hubs:read"]})).await.api_key_id.to_string()
                 }
                 ("targetPersonaUuid", Objects::Real) => self.tenant.let_in(&self.guest, Role::Viewer).await.to_string(),
+                ("tenantUuid", Objects::Real) if takes_the_tenant(operation) => {
+                    Tenant::create_by(&self.tenant.owner).await.tenant_uuid.to_string()
+                }
+                ("requestUuid", Objects::Real) => self.transfer_for(operation).await,
                 _ => self.object(name, objects),
             };
             path = path.replace(&format!("{{{name}}}"), &object);
         }
         path
+    }
+
+    /// A pending transfer that the rightful caller may do this to.
+    async fn transfer_for(&self, operation: &Operation) -> String {
+        let (from, to) = match operation.path.ends_with("/cancel") {
+            true => (&self.tenant.owner, &self.other.owner),
+            false => (&self.other.owner, &self.tenant.owner),
+        };
+        Tenant::create_by(from).await.offer(&json!({"targetPersonaUuid": to.login.persona_uuid})).await
     }
 
     fn object(&self, name: &str, objects: Objects) -> String {
@@ -167,6 +182,7 @@ impl World {
             // Two, since each is good for one use.
             "$refreshToken" => json!(self.guest.login.refresh_token),
             "$logoutToken" => json!(self.other.owner.login.refresh_token),
+            "$otherPersonaUuid" => json!(self.other.owner.login.persona_uuid),
             "$personaUuid" => json!(self.guest.login.persona_uuid),
             "$claimCode" => json!(self.tenant.claim_code().await),
             "$hubRefreshToken" => json!(self.hub.credentials.refresh_token),
@@ -174,6 +190,12 @@ impl World {
             _ => panic!("samples.json uses {name}, which tests/contract/world.rs does not know"),
         }
     }
+}
+
+/// Operations after which the tenant in the path is gone, or cannot be asked the same again: they get one of their own.
+fn takes_the_tenant(operation: &Operation) -> bool {
+    let name = operation.name();
+    name == "DELETE /tenant/tenants/{tenantUuid}" || name == "POST /tenant/tenants/{tenantUuid}/transfer"
 }
 
 /// The least value that the schema admits: required members only, one item where there must be one.

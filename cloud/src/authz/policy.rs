@@ -18,6 +18,7 @@ use crate::app::App;
 use crate::authn::api_key::{self, ApiKey};
 use crate::authn::hub::{Hub, RefreshingHub, UploadingHub};
 use crate::authn::user::{self, User};
+use crate::domain::api_keys;
 use crate::error::{Error, Result};
 use crate::http::extract::path_parameter;
 
@@ -36,6 +37,20 @@ pub struct Authorized<P> {
 pub enum Caller {
     Member { user: User, persona_uuid: PersonaUuid, role: Role },
     ApiKey(Arc<ApiKey>),
+}
+
+impl Caller {
+    /// Whether the caller would be let in again, for what goes on after its request. A database that is away is no reason to end it.
+    pub async fn may_go_on<P: Permission>(&self, app: &App, tenant_uuid: TenantUuid) -> bool {
+        let welcome = match self {
+            Self::Member { user, .. } => {
+                let member = app.permissions.member(&app.db, user, tenant_uuid).await;
+                member.map(|member| member.is_some_and(|member| member.role.allows(P::BIT)))
+            }
+            Self::ApiKey(key) => api_keys::is_in_force(app, key.api_key_id).await,
+        };
+        welcome.unwrap_or_else(|error| error.status().is_server_error())
+    }
 }
 
 /// As [`Authorized`], for what only a person may do.
@@ -84,12 +99,20 @@ async fn authorize_member(parts: &mut Parts, app: &App, bit: u8) -> Result<(Scop
     let Some(member) = app.permissions.member(&app.db, &user, tenant.uuid).await? else {
         return Err(tenant.not_accessible());
     };
-    if member.role.bits() & bit == 0 {
-        let message = format!("your role {} does not allow this", member.role.name());
-        return Err(Error::forbidden("PERMISSION_DENIED", message));
-    }
+    require(member.role, bit)?;
     let scope = Scope::of_member(tenant.uuid, user.user_uuid, member.persona_uuid);
     Ok((scope, Caller::Member { user, persona_uuid: member.persona_uuid, role: member.role }))
+}
+
+/// 403 unless the role reaches so far.
+pub fn require(role: Role, bit: u8) -> Result<()> {
+    match role.allows(bit) {
+        true => Ok(()),
+        false => {
+            let message = format!("your role {} does not allow this", role.name());
+            Err(Error::forbidden("PERMISSION_DENIED", message))
+        }
+    }
 }
 
 async fn authorize_key(parts: &mut Parts, app: &App, access: KeyAccess) -> Result<(Scope, Caller)> {

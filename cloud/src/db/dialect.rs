@@ -31,6 +31,14 @@ impl Dialect {
         }
     }
 
+    /// Appended to a SELECT by key whose row must stay as it is until the transaction ends; others may hold it too.
+    pub const fn for_share(self) -> &'static str {
+        match self {
+            Self::Postgres => " FOR SHARE",
+            Self::Sqlite => "",
+        }
+    }
+
     pub const fn name(self) -> &'static str {
         match self {
             Self::Postgres => "postgres",

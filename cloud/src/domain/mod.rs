@@ -11,3 +11,4 @@ pub mod hubs;
 pub mod streams;
 pub mod telemetry;
 pub mod tenants;
+pub mod transfers;

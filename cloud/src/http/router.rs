@@ -14,7 +14,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 use super::{client_address, health, hygiene, metrics, openapi, remainder, request_id};
 use crate::app::App;
 use crate::domain::hubs::http::{platform as platform_hubs, protocol as hub, tenant as tenant_hubs};
-use crate::domain::{accounts, api_keys, audit, ble, claim_codes, diagnostics, streams, telemetry, tenants};
+use crate::domain::{accounts, api_keys, audit, ble, claim_codes, diagnostics, streams, telemetry, tenants, transfers};
 use crate::error::Error;
 
 fn routes() -> ApiRouter<App> {
@@ -77,6 +77,35 @@ fn routes() -> ApiRouter<App> {
         .api_route(
             "/tenant/units/{tenantUuid}/test",
             get_with(diagnostics::http::test, doc("tenant-diagnostics", "Who the service takes you for in a tenant")),
+        )
+        .api_route(
+            "/tenant/tenants/{tenantUuid}",
+            patch_with(tenants::http::update, doc("tenant-tenants", "Rename a tenant"))
+                .delete_with(tenants::http::delete, doc("tenant-tenants", "Delete a tenant")),
+        )
+        .api_route(
+            "/tenant/tenants/{tenantUuid}/transfer",
+            post_with(transfers::http::initiate, doc("tenant-tenants", "Offer a tenant to another owner")),
+        )
+        .api_route(
+            "/tenant/transfer-requests/incoming",
+            get_with(transfers::http::incoming, doc("tenant-transfers", "Transfers you may accept or reject")),
+        )
+        .api_route(
+            "/tenant/transfer-requests/outgoing",
+            get_with(transfers::http::outgoing, doc("tenant-transfers", "Transfers you may cancel")),
+        )
+        .api_route(
+            "/tenant/transfer-requests/{requestUuid}/accept",
+            post_with(transfers::http::accept, doc("tenant-transfers", "Become the owner of a tenant")),
+        )
+        .api_route(
+            "/tenant/transfer-requests/{requestUuid}/reject",
+            post_with(transfers::http::reject, doc("tenant-transfers", "Turn a transfer down")),
+        )
+        .api_route(
+            "/tenant/transfer-requests/{requestUuid}/cancel",
+            post_with(transfers::http::cancel, doc("tenant-transfers", "Take a transfer back")),
         )
         // --- hubs, called by themselves
         .api_route(

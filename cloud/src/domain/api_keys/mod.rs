@@ -43,6 +43,11 @@ struct NewKey {
     expires_at: Option<Timestamp>,
 }
 
+/// Whether the key could still be used now.
+pub async fn is_in_force(app: &App, api_key_id: i64) -> Result<bool> {
+    store::is_in_force(&mut app.db.read().await?, api_key_id, app.clock.now()).await
+}
+
 /// What to change of a key; what is not given stays.
 struct KeyUpdate {
     name: Option<String>,
@@ -54,7 +59,7 @@ struct KeyUpdate {
 async fn create(app: &App, scope: &Scope, user: &User, new: NewKey) -> Result<(String, KeyRow)> {
     let now = app.clock.now();
     // Of two at the same time, the second counts the first.
-    let mut tx = tenants::locked(app, scope).await?;
+    let mut tx = tenants::locked(app, scope).await?.tx;
     if store::count(&mut tx, scope, now).await? >= MAX_KEYS {
         let message = format!("a tenant may have {MAX_KEYS} API keys and no more; deactivate one first");
         return Err(Error::conflict("TOO_MANY_API_KEYS", message));

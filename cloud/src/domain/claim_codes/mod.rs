@@ -142,6 +142,11 @@ pub async fn delete(app: &App, scope: &Scope, code: &ClaimCode) -> Result<()> {
     tx.commit(Audit::new(scope, action, code.masked(), now).changed(Some(before.state()), after)).await
 }
 
+/// Revokes all codes of a tenant that goes; answers how many.
+pub async fn revoke_all(tx: &mut Tx, scope: &Scope, now: Timestamp) -> Result<u64> {
+    store::revoke_all(tx, scope, now).await
+}
+
 /// The code of whichever tenant handed it out: a hub that claims knows none.
 pub async fn find(conn: &mut Conn, code: &ClaimCode) -> Result<Option<StoredCode>> {
     store::find(conn, &code.hash()).await

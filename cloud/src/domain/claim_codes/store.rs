@@ -91,6 +91,14 @@ pub async fn revoke(tx: &mut Tx, scope: &Scope, code_hash: &[u8], now: Timestamp
     Ok(())
 }
 
+pub async fn revoke_all(tx: &mut Tx, scope: &Scope, now: Timestamp) -> Result<u64> {
+    sql("UPDATE claim_codes SET revoked_at = $2 WHERE tenant_uuid = $1 AND revoked_at IS NULL")
+        .bind(scope.tenant_uuid())
+        .bind(now)
+        .execute(tx)
+        .await
+}
+
 pub async fn take_use(tx: &mut Tx, code_hash: &[u8], now: Timestamp) -> Result<bool> {
     let taken = sql("UPDATE claim_codes SET use_count = use_count + 1 \
          WHERE code_hash = $1 AND use_count < max_uses AND revoked_at IS NULL AND expires_at > $2")

@@ -1,4 +1,5 @@
-//! Shutting a hub out, and letting it claim itself again. Both are the platform's, and doing either again changes nothing.
+//! Shutting a hub out, and letting it claim itself again. Both are the platform's, and doing either again changes nothing. A tenant that goes takes its
+//! hubs' tokens with it.
 
 use hub_protocol::{HubUuid, Timestamp};
 use serde_json::{Value, json};
@@ -6,6 +7,8 @@ use serde_json::{Value, json};
 use super::{desired, store};
 use crate::app::App;
 use crate::authn::user::User;
+use crate::authz::Scope;
+use crate::db::Tx;
 use crate::domain::audit::Audit;
 use crate::error::{Error, Result};
 
@@ -43,4 +46,9 @@ pub async fn unblock(app: &App, admin: &User, hub_uuid: HubUuid) -> Result<()> {
 /// As the audit log shows it.
 fn state(blocked_at: Option<Timestamp>) -> Value {
     json!({"blockedAt": blocked_at})
+}
+
+/// Revokes the tokens of all hubs of a tenant that goes; answers how many hubs that are. Requests of theirs that wait look for themselves, and end.
+pub async fn revoke_all(tx: &mut Tx, scope: &Scope) -> Result<u64> {
+    store::revoke_all(tx, scope).await
 }

@@ -13,7 +13,7 @@ mod store;
 mod turns;
 
 pub use adapters::normalized_address;
-pub use block::{block, unblock};
+pub use block::{block, revoke_all, unblock};
 pub use changes::Changes;
 pub use claim::claim;
 use hub_protocol::HubUuid;

@@ -266,6 +266,19 @@ pub async fn block(tx: &mut Tx, hub_uuid: HubUuid, now: Timestamp) -> Result<()>
     Ok(())
 }
 
+/// Forgets the tokens of all hubs of the tenant, and how they claimed themselves. The rows are locked in key order, as uploads lock them.
+pub async fn revoke_all(tx: &mut Tx, scope: &Scope) -> Result<u64> {
+    let lock = tx.dialect().for_update();
+    sql("UPDATE hubs SET access_token_id = NULL, shown_access_token_id = NULL, refresh_token_hash = NULL, \
+         refresh_expires_at = NULL, claim_key_hash = NULL \
+         WHERE hub_uuid IN (SELECT hub_uuid FROM hubs WHERE tenant_uuid = $1 ORDER BY hub_uuid")
+    .push(lock)
+    .push(")")
+    .bind(scope.tenant_uuid())
+    .execute(tx)
+    .await
+}
+
 /// The tokens stay dead.
 pub async fn unblock(tx: &mut Tx, hub_uuid: HubUuid) -> Result<()> {
     sql("UPDATE hubs SET blocked_at = NULL WHERE hub_uuid = $1").bind(hub_uuid).execute(tx).await?;

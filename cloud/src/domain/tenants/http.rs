@@ -9,7 +9,7 @@ use super::store::{self, MemberRow, Membership};
 use crate::app::App;
 use crate::authn::user::User;
 use crate::authz::Member;
-use crate::authz::permission::{MembersManage, MembersRead, Role};
+use crate::authz::permission::{MembersManage, MembersRead, Role, TenantOwn, TenantUpdate};
 use crate::error::Result;
 use crate::http::answer::{Answer, Empty};
 use crate::http::extract::{Json, Path};
@@ -40,6 +40,13 @@ pub struct CreateTenantRequest {
     name: String,
 }
 
+/// What to change; absent or null stays.
+#[derive(Deserialize, JsonSchema)]
+pub struct UpdateTenantRequest {
+    /// 1 to 200 characters.
+    name: Option<String>,
+}
+
 /// All of them, newest first; nobody belongs to more than a thousand.
 pub async fn list(user: User, State(app): State<App>) -> Result<Answer<Vec<TenantResponse>>> {
     let mut conn = app.db.read().await?;
@@ -54,6 +61,20 @@ pub async fn create(
 ) -> Result<Answer<TenantResponse>> {
     let membership = super::create(&app, &user, &request.name).await?;
     Ok(Answer(membership.into()))
+}
+
+pub async fn update(
+    auth: Member<TenantUpdate>,
+    State(app): State<App>,
+    Json(request): Json<UpdateTenantRequest>,
+) -> Result<Answer<TenantResponse>> {
+    let membership = super::update(&app, &auth.scope, &auth.user, request.name.as_deref()).await?;
+    Ok(Answer(membership.into()))
+}
+
+pub async fn delete(auth: Member<TenantOwn>, State(app): State<App>) -> Result<Empty> {
+    super::delete(&app, &auth.scope).await?;
+    Ok(Empty)
 }
 
 /// A member of a tenant.
@@ -100,7 +121,7 @@ pub async fn grant_access(
     State(app): State<App>,
     Json(GrantAccessRequest { persona_uuid, role }): Json<GrantAccessRequest>,
 ) -> Result<Answer<TenantMemberResponse>> {
-    let member = super::grant_access(&app, &auth.scope, auth.role, persona_uuid, role).await?;
+    let member = super::grant_access(&app, &auth.scope, persona_uuid, role).await?;
     Ok(Answer(member.into()))
 }
 

@@ -1,17 +1,19 @@
 //! Tenants, the personas people have in them, and their roles. A tenant is one supplier; nobody is let into one without a role.
 
+mod deletion;
 pub mod http;
 mod store;
 
-use hub_protocol::{PersonaUuid, TenantUuid, UserUuid};
+pub use deletion::delete;
+use hub_protocol::{PersonaUuid, TenantUuid, Timestamp, UserUuid};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::app::App;
 use crate::authn::invalid_token;
 use crate::authn::user::User;
-use crate::authz::Scope;
-use crate::authz::permission::Role;
+use crate::authz::permission::{MANAGE, Role};
+use crate::authz::{Actor, Scope, require};
 use crate::db::{Conn, Tx};
 use crate::domain::audit::Audit;
 use crate::error::{Error, Result};
@@ -53,7 +55,7 @@ pub async fn standing_of_user(
 }
 
 /// The user's place in the tenant; nothing when they have none or the tenant is deleted.
-async fn membership(conn: &mut Conn, user_uuid: UserUuid, tenant_uuid: TenantUuid) -> Result<Option<Member>> {
+pub async fn membership(conn: &mut Conn, user_uuid: UserUuid, tenant_uuid: TenantUuid) -> Result<Option<Member>> {
     store::membership(conn, user_uuid, tenant_uuid).await
 }
 
@@ -92,28 +94,30 @@ fn too_many_tenants() -> Error {
     Error::conflict("TOO_MANY_TENANTS", format!("a person may belong to {MAX_TENANTS} tenants and no more"))
 }
 
+/// Gives the tenant another name, if one is given; answers what it is to the caller now.
+pub async fn update(app: &App, scope: &Scope, user: &User, name: Option<&str>) -> Result<Membership> {
+    let name = name.map(checked_name).transpose()?;
+    let Locked { mut tx, name: before, role } = locked(app, scope).await?;
+    require(role, MANAGE)?;
+    let membership = store::tenant_of(&mut tx, scope, user.user_uuid).await?;
+    let membership = membership.ok_or_else(|| Error::not_found("tenant"))?;
+    let Some(name) = name.filter(|name| *name != before) else { return Ok(membership) };
+    store::rename(&mut tx, scope, name).await?;
+    let audit = Audit::new(scope, "tenant.update", scope.tenant_uuid(), app.clock.now());
+    tx.commit(audit.changed(Some(json!({"name": before})), Some(json!({"name": name})))).await?;
+    Ok(Membership { name: name.to_owned(), ..membership })
+}
+
 /// Gives the person behind a persona a role in the tenant: a new member comes in, a member's role changes.
-pub async fn grant_access(
-    app: &App,
-    scope: &Scope,
-    granted_by: Role,
-    persona_uuid: PersonaUuid,
-    role: Role,
-) -> Result<MemberRow> {
+pub async fn grant_access(app: &App, scope: &Scope, persona_uuid: PersonaUuid, role: Role) -> Result<MemberRow> {
+    let now = app.clock.now();
+    let Locked { mut tx, role: granted_by, .. } = locked(app, scope).await?;
+    require(granted_by, MANAGE)?;
     if role == Role::Owner && granted_by != Role::Owner {
         return Err(Error::forbidden("PERMISSION_DENIED", "only an OWNER may make an OWNER"));
     }
-    let now = app.clock.now();
-    let mut tx = locked(app, scope).await?;
-    let user_uuid = store::user_of_persona(&mut tx, scope, persona_uuid).await?;
-    let user_uuid = user_uuid.ok_or_else(|| Error::not_found("persona"))?;
-    let before = membership(&mut tx, user_uuid, scope.tenant_uuid()).await?;
-    match &before {
-        Some(Member { role: Role::Owner, .. }) if role != Role::Owner => keep_an_owner(&mut tx, scope).await?,
-        Some(_) => {}
-        None => make_room(&mut tx, scope, user_uuid).await?,
-    }
-    let persona_uuid = store::grant(&mut tx, scope.tenant_uuid(), user_uuid, role, now).await?;
+    let user_uuid = user_of_persona(&mut tx, scope, persona_uuid).await?;
+    let (before, persona_uuid) = give_role(&mut tx, scope, user_uuid, role, now).await?;
     let member = store::member(&mut tx, scope, persona_uuid).await?.ok_or_else(|| Error::not_found("persona"))?;
     let audit = Audit::new(scope, "member.grant", persona_uuid, now);
     tx.commit(audit.changed(before.as_ref().map(role_state), Some(json!({"role": role})))).await?;
@@ -123,9 +127,34 @@ pub async fn grant_access(
     Ok(member)
 }
 
+/// Whose persona this is: somebody's default one, or one of this tenant. Any other does not exist.
+pub async fn user_of_persona(conn: &mut Conn, scope: &Scope, persona_uuid: PersonaUuid) -> Result<UserUuid> {
+    store::user_of_persona(conn, scope, persona_uuid).await?.ok_or_else(|| Error::not_found("persona"))
+}
+
+/// Gives a person a role, in a transaction that holds the tenant's lock; answers what they were before and which persona they have. Refuses when there is
+/// no room for one more, and when the tenant would be left without an OWNER.
+pub async fn give_role(
+    tx: &mut Tx,
+    scope: &Scope,
+    user_uuid: UserUuid,
+    role: Role,
+    now: Timestamp,
+) -> Result<(Option<Member>, PersonaUuid)> {
+    let before = membership(tx, user_uuid, scope.tenant_uuid()).await?;
+    match &before {
+        Some(Member { role: Role::Owner, .. }) if role != Role::Owner => keep_an_owner(tx, scope).await?,
+        Some(_) => {}
+        None => make_room(tx, scope, user_uuid).await?,
+    }
+    let persona_uuid = store::grant(tx, scope.tenant_uuid(), user_uuid, role, now).await?;
+    Ok((before, persona_uuid))
+}
+
 /// Takes a member's role away; from their next request on they are a stranger.
 pub async fn remove_member(app: &App, scope: &Scope, persona_uuid: PersonaUuid) -> Result<()> {
-    let mut tx = locked(app, scope).await?;
+    let Locked { mut tx, role, .. } = locked(app, scope).await?;
+    require(role, MANAGE)?;
     let member = store::member(&mut tx, scope, persona_uuid).await?.ok_or_else(|| Error::not_found("member"))?;
     if member.role == Role::Owner {
         keep_an_owner(&mut tx, scope).await?;
@@ -141,13 +170,30 @@ fn role_state(member: &Member) -> Value {
     json!({"role": member.role})
 }
 
-/// A transaction in which nobody else changes the tenant's members.
-pub async fn locked(app: &App, scope: &Scope) -> Result<Tx> {
+/// A tenant that nobody else changes, nor who belongs to it, until the transaction ends.
+pub struct Locked {
+    pub tx: Tx,
+    /// The tenant's.
+    pub name: String,
+    /// The caller's, now: what they had when they were let in may be gone.
+    pub role: Role,
+}
+
+/// Waits for the tenant's lock. Who is no member by then is told what they would be told on their next request.
+pub async fn locked(app: &App, scope: &Scope) -> Result<Locked> {
+    let (mut tx, name) = lock(app, scope).await?.ok_or_else(|| Error::not_found("tenant"))?;
+    let member = match scope.actor() {
+        Actor::User { user_uuid, .. } => membership(&mut tx, *user_uuid, scope.tenant_uuid()).await?,
+        Actor::ApiKey(_) | Actor::Hub(_) | Actor::System(_) => None,
+    };
+    let role = member.ok_or_else(|| Error::not_found("tenant"))?.role;
+    Ok(Locked { tx, name, role })
+}
+
+/// As [`locked`], for whoever acts on a tenant without being its member; answers its name too, and nothing when it is deleted.
+pub async fn lock(app: &App, scope: &Scope) -> Result<Option<(Tx, String)>> {
     let mut tx = app.db.begin().await?;
-    match store::lock_tenant(&mut tx, scope).await? {
-        true => Ok(tx),
-        false => Err(Error::not_found("tenant")),
-    }
+    Ok(store::lock_tenant(&mut tx, scope).await?.map(|name| (tx, name)))
 }
 
 /// Refuses when the owner about to go is the only one.
@@ -169,4 +215,14 @@ async fn make_room(tx: &mut Tx, scope: &Scope, user_uuid: UserUuid) -> Result<()
         return Err(too_many_tenants());
     }
     Ok(())
+}
+
+/// Until the transaction ends the tenant is not deleted; false when it is. Others may hold it as well.
+pub async fn hold(tx: &mut Tx, tenant_uuid: TenantUuid) -> Result<bool> {
+    store::hold_tenant(tx, tenant_uuid).await
+}
+
+/// Whether somebody else than the user could act for the tenant; nothing when there is no such tenant.
+pub async fn has_others(conn: &mut Conn, tenant_uuid: TenantUuid, user_uuid: UserUuid) -> Result<Option<bool>> {
+    store::has_others(conn, tenant_uuid, user_uuid).await
 }
