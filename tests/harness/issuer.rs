@@ -8,7 +8,8 @@ use std::time::Duration;
 use aws_lc_rs::encoding::{AsDer, Pkcs8V1Der};
 use aws_lc_rs::rsa::{KeyPair as RsaKeyPair, KeySize};
 use aws_lc_rs::signature::{
-    ECDSA_P256_SHA256_FIXED_SIGNING, ECDSA_P384_SHA384_FIXED_SIGNING, EcdsaKeyPair, EcdsaSigningAlgorithm, Ed25519KeyPair,
+    ECDSA_P256_SHA256_FIXED_SIGNING, ECDSA_P384_SHA384_FIXED_SIGNING, EcdsaKeyPair, EcdsaSigningAlgorithm,
+    Ed25519KeyPair,
 };
 use axum::Router;
 use axum::extract::State;
@@ -63,7 +64,7 @@ impl Provider {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("system/oidc/provider.mjs");
         let mut command = tokio::process::Command::new("node");
         // It ends when its input does.
-        command.arg(script).arg(port).env("ACCESS_TOKEN_TTL", "90").stdin(Stdio::piped());
+        command.arg(script).arg(port).stdin(Stdio::piped());
         Process::spawn("the provider", command)
     }
 
@@ -110,7 +111,8 @@ impl SigningKey {
                 let pair = RsaKeyPair::generate(KeySize::Rsa2048).expect("a key");
                 let der: Pkcs8V1Der<'_> = pair.as_der().expect("its document");
                 let text = STANDARD.encode(der.as_ref());
-                let lines: Vec<&str> = text.as_bytes().chunks(64).filter_map(|line| std::str::from_utf8(line).ok()).collect();
+                let lines: Vec<&str> =
+                    text.as_bytes().chunks(64).filter_map(|line| std::str::from_utf8(line).ok()).collect();
                 let pem = format!("-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----\n", lines.join("\n"));
                 EncodingKey::from_rsa_pem(pem.as_bytes()).expect("a key")
             }

@@ -66,7 +66,7 @@ function provider(issuer, keys, alg) {
             audience: RESOURCE,
             scope: '',
             accessTokenFormat: 'jwt',
-            accessTokenTTL: Number(process.env.ACCESS_TOKEN_TTL ?? 3600),
+            accessTokenTTL: 3600,
             jwt: { sign: { alg } },
           };
         },
