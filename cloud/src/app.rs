@@ -84,6 +84,8 @@ pub enum StartError {
     MissingMasterKey { missing: String, held: String },
     #[error("the keys cannot be read: {0}")]
     Keys(Error),
+    #[error("requests to oidc-issuer cannot be made: {0}")]
+    Oidc(reqwest::Error),
     #[error("the bus cannot be used: {0}")]
     Bus(#[from] async_nats::ConnectError),
     #[error("no thread can be started: {0}")]
@@ -103,7 +105,7 @@ impl StartError {
             Self::DatabaseUrl(_) | Self::Bus(_) => true,
             Self::OtherMasterKey | Self::MissingMasterKey { .. } | Self::Tls { .. } => true,
             Self::DataDir { .. } | Self::MasterKey(MasterKeyError::File { .. }) => false,
-            Self::Migrate(_) | Self::Keys(_) | Self::Thread(_) | Self::Listen(_) => false,
+            Self::Migrate(_) | Self::Keys(_) | Self::Oidc(_) | Self::Thread(_) | Self::Listen(_) => false,
         }
     }
 }
@@ -123,7 +125,7 @@ impl App {
         let sealer = open_sealer(&config, &db, now).await?;
         let keys = Keys::new(sealer.clone());
         keys.load(&db, now).await.map_err(keys_unread)?;
-        let oidc = config.oidc.clone().map(Oidc::new);
+        let oidc = config.oidc.clone().map(Oidc::new).transpose().map_err(StartError::Oidc)?;
         let bus = Bus::open(config.bus.as_ref()).await?;
         let (ingest, writer) = ingest::queue();
         let (streams, commits) = Streams::new(bus.is_shared());

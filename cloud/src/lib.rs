@@ -10,6 +10,7 @@
 //! | `db` | one text of SQL for SQLite and PostgreSQL |
 //! | `tasks` | background work |
 //! | `admin` | what the command line does that no endpoint may |
+//! | `login` | what a person does at the command line to get tokens of the external issuer |
 //! | `demo` | all of it on one machine, with a view |
 
 pub mod admin;
@@ -25,5 +26,6 @@ pub mod domain;
 pub mod error;
 pub mod http;
 pub mod ingest;
+pub mod login;
 pub mod sealing;
 pub mod tasks;

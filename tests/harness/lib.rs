@@ -5,6 +5,7 @@ pub mod app;
 pub mod client;
 pub mod cluster;
 pub mod hub;
+pub mod issuer;
 pub mod people;
 pub mod postgres;
 pub mod process;
