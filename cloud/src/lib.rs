@@ -8,6 +8,7 @@
 //! | `bus` | how replicas tell each other what is new |
 //! | `ingest` | the writer behind every upload of a hub |
 //! | `db` | one text of SQL for SQLite and PostgreSQL |
+//! | `mail` | mail that goes out |
 //! | `tasks` | background work |
 //! | `admin` | what the command line does that no endpoint may |
 //! | `demo` | all of it on one machine, with a view |
@@ -25,5 +26,6 @@ pub mod domain;
 pub mod error;
 pub mod http;
 pub mod ingest;
+pub mod mail;
 pub mod sealing;
 pub mod tasks;

@@ -7,6 +7,8 @@ mod claims;
 mod desired_state;
 mod hubs;
 mod hygiene;
+mod invitations;
+mod passwords;
 mod refresh;
 mod service;
 mod streams;

@@ -8,5 +8,5 @@ mod scope;
 
 pub use cache::{LEASE, Permissions};
 pub use permission::KeyScopes;
-pub use policy::{Authorized, Caller, Member, PlatformAdmin, Public, TENANT_HEADER};
+pub use policy::{Authorized, Caller, Member, PlatformAdmin, Public, TENANT_HEADER, require};
 pub use scope::{Actor, Scope};

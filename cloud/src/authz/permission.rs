@@ -11,6 +11,8 @@ pub const WRITE: u8 = 2;
 pub const OPERATE: u8 = 4;
 /// Members, keys, secrets.
 pub const MANAGE: u8 = 8;
+/// What only an owner may; no permission code, but a bit that no other role has.
+pub const OWN: u8 = 16;
 
 /// A member's role in a tenant.
 #[derive(
@@ -35,6 +37,14 @@ impl Role {
             Self::Editor => READ | WRITE,
             Self::Operator => READ | WRITE | OPERATE,
             Self::Admin | Self::Owner => READ | WRITE | OPERATE | MANAGE,
+        }
+    }
+
+    /// Whether the role reaches as far as a permission that asks for `bit`.
+    pub const fn allows(self, bit: u8) -> bool {
+        match self {
+            Self::Owner => (self.bits() | OWN) & bit != 0,
+            _ => self.bits() & bit != 0,
         }
     }
 
@@ -164,8 +174,8 @@ permissions! {
     BleRead,           READ,    Scope("ble:read");
     MembersRead,       READ,    Never;
     MembersManage,     MANAGE,  Never;
-    // Only an OWNER gets further than the door.
-    TenantOwn,         MANAGE,  Never;
+    TenantUpdate,      MANAGE,  Never;
+    TenantOwn,         OWN,     Never;
     ApiKeysManage,     MANAGE,  Never;
     AuditRead,         MANAGE,  Scope("audit:read");
     Diagnostics,       READ,    Any;

@@ -83,12 +83,20 @@ async fn authorize_member(parts: &mut Parts, app: &App, bit: u8) -> Result<(Scop
     let Some(member) = app.permissions.member(&app.db, &user, tenant.uuid).await? else {
         return Err(tenant.not_accessible());
     };
-    if member.role.bits() & bit == 0 {
-        let message = format!("your role {} does not allow this", member.role.name());
-        return Err(Error::forbidden("PERMISSION_DENIED", message));
-    }
+    require(member.role, bit)?;
     let scope = Scope::of_member(tenant.uuid, user.user_uuid, member.persona_uuid);
     Ok((scope, Caller::Member { user, persona_uuid: member.persona_uuid, role: member.role }))
+}
+
+/// 403 unless the role reaches so far.
+pub fn require(role: Role, bit: u8) -> Result<()> {
+    match role.allows(bit) {
+        true => Ok(()),
+        false => {
+            let message = format!("your role {} does not allow this", role.name());
+            Err(Error::forbidden("PERMISSION_DENIED", message))
+        }
+    }
 }
 
 async fn authorize_key(parts: &mut Parts, app: &App, access: KeyAccess) -> Result<(Scope, Caller)> {

@@ -4,6 +4,7 @@ use hub_protocol::{HubUuid, PersonaUuid, TenantUuid, UserUuid};
 use uuid::Uuid;
 
 use crate::authn::hub::Hub;
+use crate::authn::user::User;
 
 /// Who acts.
 #[derive(Clone, Debug)]
@@ -53,6 +54,11 @@ impl Scope {
 
     pub(super) const fn of_api_key(tenant_uuid: TenantUuid, api_key_id: i64) -> Self {
         Self { tenant_uuid, actor: Actor::ApiKey(api_key_id) }
+    }
+
+    /// A person who acts on what was offered to them, or on what they offered, and who need not be a member: with their default persona.
+    pub const fn of_person(user: &User, tenant_uuid: TenantUuid) -> Self {
+        Self { tenant_uuid, actor: Actor::User { user_uuid: user.user_uuid, persona_uuid: user.persona_uuid } }
     }
 
     /// A hub acts within the tenant that claimed it.

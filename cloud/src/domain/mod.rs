@@ -7,6 +7,7 @@ pub mod audit;
 pub mod ble;
 pub mod claim_codes;
 pub mod hubs;
+pub mod invitations;
 pub mod streams;
 pub mod telemetry;
 pub mod tenants;

@@ -3,19 +3,20 @@
 pub mod http;
 mod store;
 
-use hub_protocol::{PersonaUuid, TenantUuid, UserUuid};
+use hub_protocol::{PersonaUuid, TenantUuid, Timestamp, UserUuid};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::app::App;
 use crate::authn::invalid_token;
 use crate::authn::user::User;
-use crate::authz::Scope;
-use crate::authz::permission::Role;
+use crate::authz::permission::{MANAGE, Role};
+use crate::authz::{Actor, Scope, require};
 use crate::db::{Conn, Tx};
 use crate::domain::audit::Audit;
+use crate::domain::invitations;
 use crate::error::{Error, Result};
-use store::{MemberRow, Membership};
+pub use store::{Acquaintance, MemberRow, Membership};
 
 const NAME_MAX_CHARS: usize = 200;
 /// Tenants a person may belong to, and members a tenant may have: lists of either are given whole.
@@ -53,7 +54,7 @@ pub async fn standing_of_user(
 }
 
 /// The user's place in the tenant; nothing when they have none or the tenant is deleted.
-async fn membership(conn: &mut Conn, user_uuid: UserUuid, tenant_uuid: TenantUuid) -> Result<Option<Member>> {
+pub async fn membership(conn: &mut Conn, user_uuid: UserUuid, tenant_uuid: TenantUuid) -> Result<Option<Member>> {
     store::membership(conn, user_uuid, tenant_uuid).await
 }
 
@@ -93,27 +94,16 @@ fn too_many_tenants() -> Error {
 }
 
 /// Gives the person behind a persona a role in the tenant: a new member comes in, a member's role changes.
-pub async fn grant_access(
-    app: &App,
-    scope: &Scope,
-    granted_by: Role,
-    persona_uuid: PersonaUuid,
-    role: Role,
-) -> Result<MemberRow> {
-    if role == Role::Owner && granted_by != Role::Owner {
-        return Err(Error::forbidden("PERMISSION_DENIED", "only an OWNER may make an OWNER"));
-    }
+pub async fn grant_access(app: &App, scope: &Scope, persona_uuid: PersonaUuid, role: Role) -> Result<MemberRow> {
     let now = app.clock.now();
-    let mut tx = locked(app, scope).await?;
-    let user_uuid = store::user_of_persona(&mut tx, scope, persona_uuid).await?;
-    let user_uuid = user_uuid.ok_or_else(|| Error::not_found("persona"))?;
-    let before = membership(&mut tx, user_uuid, scope.tenant_uuid()).await?;
-    match &before {
-        Some(Member { role: Role::Owner, .. }) if role != Role::Owner => keep_an_owner(&mut tx, scope).await?,
-        Some(_) => {}
-        None => make_room(&mut tx, scope, user_uuid).await?,
+    let Locked { mut tx, role: granted_by, .. } = locked(app, scope).await?;
+    require(granted_by, MANAGE)?;
+    leave_owners_alone(granted_by, &[role])?;
+    let user_uuid = user_of_persona(&mut tx, scope, persona_uuid).await?;
+    if let Some(before) = membership(&mut tx, user_uuid, scope.tenant_uuid()).await? {
+        leave_owners_alone(granted_by, &[before.role])?;
     }
-    let persona_uuid = store::grant(&mut tx, scope.tenant_uuid(), user_uuid, role, now).await?;
+    let (before, persona_uuid) = give_role(&mut tx, scope, user_uuid, role, now).await?;
     let member = store::member(&mut tx, scope, persona_uuid).await?.ok_or_else(|| Error::not_found("persona"))?;
     let audit = Audit::new(scope, "member.grant", persona_uuid, now);
     tx.commit(audit.changed(before.as_ref().map(role_state), Some(json!({"role": role})))).await?;
@@ -123,10 +113,89 @@ pub async fn grant_access(
     Ok(member)
 }
 
+/// Gives a member another role.
+pub async fn change_role(app: &App, scope: &Scope, persona_uuid: PersonaUuid, role: Role) -> Result<MemberRow> {
+    let now = app.clock.now();
+    let Locked { mut tx, role: changed_by, .. } = locked(app, scope).await?;
+    require(changed_by, MANAGE)?;
+    let member = member(&mut tx, scope, persona_uuid).await?;
+    leave_owners_alone(changed_by, &[member.role, role])?;
+    if member.role == role {
+        return Ok(member);
+    }
+    give_role(&mut tx, scope, member.user_uuid, role, now).await?;
+    let audit = Audit::new(scope, "member.grant", persona_uuid, now);
+    tx.commit(audit.changed(Some(json!({"role": member.role})), Some(json!({"role": role})))).await?;
+    app.permissions.settle().await;
+    Ok(MemberRow { role, ..member })
+}
+
+/// Everyone who belongs to the tenant, in the order they came in.
+pub async fn members(conn: &mut Conn, scope: &Scope) -> Result<Vec<MemberRow>> {
+    store::members(conn, scope, MAX_MEMBERS).await
+}
+
+pub async fn member(conn: &mut Conn, scope: &Scope, persona_uuid: PersonaUuid) -> Result<MemberRow> {
+    store::member(conn, scope, persona_uuid).await?.ok_or_else(|| Error::not_found("member"))
+}
+
+/// Whether somebody with this e-mail belongs to the tenant.
+pub async fn has_member(conn: &mut Conn, scope: &Scope, email: &str) -> Result<bool> {
+    store::has_member(conn, scope, email).await
+}
+
+/// People whom the user meets in another tenant and who do not belong to this one, by e-mail; `limit` at most.
+pub async fn acquaintances(conn: &mut Conn, scope: &Scope, user_uuid: UserUuid, limit: i64) -> Result<Vec<Acquaintance>> {
+    store::acquaintances(conn, scope, user_uuid, limit).await
+}
+
+/// The scope's tenant as the user sees it, who belongs to it.
+pub async fn tenant_of(conn: &mut Conn, scope: &Scope, user_uuid: UserUuid) -> Result<Option<Membership>> {
+    store::tenant_of(conn, scope, user_uuid).await
+}
+
+/// Only an OWNER may make an OWNER, or change or remove one.
+pub fn leave_owners_alone(by: Role, touched: &[Role]) -> Result<()> {
+    match by != Role::Owner && touched.contains(&Role::Owner) {
+        true => Err(Error::forbidden("PERMISSION_DENIED", "only an OWNER may make, change or remove an OWNER")),
+        false => Ok(()),
+    }
+}
+
+/// Whose persona this is: somebody's default one, or one of this tenant. Any other does not exist.
+pub async fn user_of_persona(conn: &mut Conn, scope: &Scope, persona_uuid: PersonaUuid) -> Result<UserUuid> {
+    store::user_of_persona(conn, scope, persona_uuid).await?.ok_or_else(|| Error::not_found("persona"))
+}
+
+/// Gives a person a role, in a transaction that holds the tenant's lock; answers what they were before and which persona they have. Refuses when there is
+/// no room for one more, and when the tenant would be left without an OWNER.
+pub async fn give_role(
+    tx: &mut Tx,
+    scope: &Scope,
+    user_uuid: UserUuid,
+    role: Role,
+    now: Timestamp,
+) -> Result<(Option<Member>, PersonaUuid)> {
+    let before = membership(tx, user_uuid, scope.tenant_uuid()).await?;
+    match &before {
+        Some(Member { role: Role::Owner, .. }) if role != Role::Owner => keep_an_owner(tx, scope).await?,
+        Some(_) => {}
+        None => {
+            make_room(tx, scope, user_uuid).await?;
+            // Or who is removed later could come back by it.
+            invitations::withdraw(tx, scope, user_uuid, now).await?;
+        }
+    }
+    let persona_uuid = store::grant(tx, scope.tenant_uuid(), user_uuid, role, now).await?;
+    Ok((before, persona_uuid))
+}
+
 /// Takes a member's role away; from their next request on they are a stranger.
 pub async fn remove_member(app: &App, scope: &Scope, persona_uuid: PersonaUuid) -> Result<()> {
-    let mut tx = locked(app, scope).await?;
-    let member = store::member(&mut tx, scope, persona_uuid).await?.ok_or_else(|| Error::not_found("member"))?;
+    let Locked { mut tx, role, .. } = locked(app, scope).await?;
+    require(role, MANAGE)?;
+    let member = member(&mut tx, scope, persona_uuid).await?;
+    leave_owners_alone(role, &[member.role])?;
     if member.role == Role::Owner {
         keep_an_owner(&mut tx, scope).await?;
     }
@@ -141,13 +210,31 @@ fn role_state(member: &Member) -> Value {
     json!({"role": member.role})
 }
 
-/// A transaction in which nobody else changes the tenant's members.
-async fn locked(app: &App, scope: &Scope) -> Result<Tx> {
+/// A tenant that nobody else changes, nor who belongs to it, until the transaction ends.
+pub struct Locked {
+    pub tx: Tx,
+    /// The tenant's.
+    pub name: String,
+    /// The caller's, now: what they had when they were let in may be gone.
+    pub role: Role,
+}
+
+/// Waits for the tenant's lock. Who is no member by then is told what they would be told on their next request.
+pub async fn locked(app: &App, scope: &Scope) -> Result<Locked> {
+    let (mut tx, name) = lock(app, scope).await?;
+    let member = match scope.actor() {
+        Actor::User { user_uuid, .. } => membership(&mut tx, *user_uuid, scope.tenant_uuid()).await?,
+        Actor::ApiKey(_) | Actor::Hub(_) | Actor::System(_) => None,
+    };
+    let role = member.ok_or_else(|| Error::not_found("tenant"))?.role;
+    Ok(Locked { tx, name, role })
+}
+
+/// As [`locked`], for whoever acts on a tenant without being its member; answers its name.
+pub async fn lock(app: &App, scope: &Scope) -> Result<(Tx, String)> {
     let mut tx = app.db.begin().await?;
-    match store::lock_tenant(&mut tx, scope).await? {
-        true => Ok(tx),
-        false => Err(Error::not_found("tenant")),
-    }
+    let name = store::lock_tenant(&mut tx, scope).await?.ok_or_else(|| Error::not_found("tenant"))?;
+    Ok((tx, name))
 }
 
 /// Refuses when the owner about to go is the only one.

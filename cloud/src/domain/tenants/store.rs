@@ -67,6 +67,17 @@ pub struct Membership {
 const MEMBERSHIPS: &str = "FROM personas p JOIN tenants t ON t.tenant_uuid = p.tenant_uuid \
      WHERE p.user_uuid = $1 AND p.role IS NOT NULL AND t.deleted_at IS NULL";
 
+/// The scope's tenant, and what the user is in it.
+pub async fn tenant_of(conn: &mut Conn, scope: &Scope, user_uuid: UserUuid) -> Result<Option<Membership>> {
+    sql("SELECT t.tenant_uuid, t.name, t.created_at, p.persona_uuid, p.role ")
+        .push(MEMBERSHIPS)
+        .push(" AND t.tenant_uuid = $2")
+        .bind(user_uuid)
+        .bind(scope.tenant_uuid())
+        .optional(conn)
+        .await
+}
+
 /// Newest tenants first.
 pub async fn memberships(conn: &mut Conn, user_uuid: UserUuid, limit: i64) -> Result<Vec<Membership>> {
     sql("SELECT t.tenant_uuid, t.name, t.created_at, p.persona_uuid, p.role ")
@@ -122,16 +133,15 @@ pub async fn grant(
     Ok(persona_uuid)
 }
 
-/// Until the transaction ends, no other one changes who belongs to the tenant. False when it is deleted.
-pub async fn lock_tenant(conn: &mut Conn, scope: &Scope) -> Result<bool> {
+/// Until the transaction ends, no other one changes the tenant or who belongs to it. Answers its name; nothing when it is deleted.
+pub async fn lock_tenant(conn: &mut Conn, scope: &Scope) -> Result<Option<String>> {
     let lock = conn.dialect().for_update();
-    let locked: Option<(TenantUuid,)> =
-        sql("SELECT tenant_uuid FROM tenants WHERE tenant_uuid = $1 AND deleted_at IS NULL")
-            .push(lock)
-            .bind(scope.tenant_uuid())
-            .optional(conn)
-            .await?;
-    Ok(locked.is_some())
+    let locked: Option<(String,)> = sql("SELECT name FROM tenants WHERE tenant_uuid = $1 AND deleted_at IS NULL")
+        .push(lock)
+        .bind(scope.tenant_uuid())
+        .optional(conn)
+        .await?;
+    Ok(locked.map(|(name,)| name))
 }
 
 /// A member, and whose persona it is.
@@ -161,6 +171,47 @@ pub async fn members(conn: &mut Conn, scope: &Scope, limit: i64) -> Result<Vec<M
 
 pub async fn member(conn: &mut Conn, scope: &Scope, persona_uuid: PersonaUuid) -> Result<Option<MemberRow>> {
     sql(MEMBERS).push(" AND p.persona_uuid = $2").bind(scope.tenant_uuid()).bind(persona_uuid).optional(conn).await
+}
+
+pub async fn has_member(conn: &mut Conn, scope: &Scope, email: &str) -> Result<bool> {
+    let found: Option<(PersonaUuid,)> = sql("SELECT p.persona_uuid FROM users u JOIN personas p ON p.user_uuid = u.user_uuid \
+         WHERE u.email = $2 AND p.tenant_uuid = $1 AND p.role IS NOT NULL LIMIT 1")
+    .bind(scope.tenant_uuid())
+    .bind(email)
+    .optional(conn)
+    .await?;
+    Ok(found.is_some())
+}
+
+/// Somebody known from another tenant.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct Acquaintance {
+    /// Their default one.
+    pub persona_uuid: PersonaUuid,
+    pub user_uuid: UserUuid,
+    pub email: String,
+    pub nickname: Option<String>,
+}
+
+/// Every role may see who belongs to a tenant.
+pub async fn acquaintances(
+    conn: &mut Conn,
+    scope: &Scope,
+    user_uuid: UserUuid,
+    limit: i64,
+) -> Result<Vec<Acquaintance>> {
+    sql("SELECT DISTINCT u.default_persona_uuid AS persona_uuid, u.user_uuid, u.email, u.nickname FROM personas mine \
+         JOIN tenants t ON t.tenant_uuid = mine.tenant_uuid AND t.deleted_at IS NULL \
+         JOIN personas theirs ON theirs.tenant_uuid = t.tenant_uuid AND theirs.role IS NOT NULL \
+         JOIN users u ON u.user_uuid = theirs.user_uuid \
+         WHERE mine.user_uuid = $2 AND mine.role IS NOT NULL AND mine.tenant_uuid <> $1 AND NOT EXISTS \
+         (SELECT 1 FROM personas here WHERE here.user_uuid = u.user_uuid AND here.tenant_uuid = $1 AND here.role IS NOT NULL) \
+         ORDER BY u.email, u.user_uuid LIMIT $3")
+    .bind(scope.tenant_uuid())
+    .bind(user_uuid)
+    .bind(limit)
+    .all(conn)
+    .await
 }
 
 pub async fn count_members(conn: &mut Conn, scope: &Scope) -> Result<i64> {
