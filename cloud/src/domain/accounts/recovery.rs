@@ -115,16 +115,17 @@ pub async fn perform_forgot(app: &App, payload: &Value) -> Result<Done> {
 
 fn letter(app: &App, email: &str, token: &str, expires_at: Timestamp) -> Letter {
     let expires_at = mail::spoken(expires_at);
-    let mut parts = vec![
-        Part::Text(format!("A new password was asked for, for the account {email}. This token sets one, once, until {expires_at}:")),
-        Part::Code(token.to_owned()),
-    ];
-    parts.push(Part::Text("Give it to your console together with the new password, or send both yourself:".to_owned()));
     let body = json!({"token": token, "newPassword": "..."});
-    parts.push(mail::request(app, "/auth/password/reset", None, &body));
-    parts.push(Part::Note(
-        "If it was not you who asked, do nothing: your password stays as it is, and the token ends by itself.".to_owned(),
-    ));
+    let note = "If it was not you who asked, do nothing: your password stays as it is, and the token ends by itself.";
+    let parts = vec![
+        Part::Text(format!(
+            "A new password was asked for, for the account {email}. This token sets one, once, until {expires_at}:"
+        )),
+        Part::Code(token.to_owned()),
+        Part::Text("Give it to your console together with the new password, or send both yourself:".to_owned()),
+        mail::request(app, "/auth/password/reset", None, &body),
+        Part::Note(note.to_owned()),
+    ];
     Letter { subject: "Set a new password".to_owned(), parts }
 }
 
