@@ -5,6 +5,7 @@ mod api;
 mod contract;
 mod demo;
 mod keys;
+mod mail;
 mod secrets;
 mod settings;
 mod system;

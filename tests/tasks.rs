@@ -262,7 +262,7 @@ async fn upkeep_is_standing_work() {
                         .all(&mut conn)
                         .await
                         .expect("rows");
-                if put_back.len() == 4 {
+                if put_back.len() == 6 {
                     return put_back;
                 }
                 tokio::time::sleep(Duration::from_millis(20)).await;
@@ -270,7 +270,8 @@ async fn upkeep_is_standing_work() {
         };
         let kinds = tokio::time::timeout(PATIENCE, done).await.expect("upkeep in time");
         let kinds: Vec<&str> = kinds.iter().map(|(kind,)| kind.as_str()).collect();
-        assert_eq!(kinds, ["upkeep.login_failures", "upkeep.logins", "upkeep.partitions", "upkeep.upload_keys"]);
+        let expected = ["login_failures", "logins", "partitions", "password_resets", "signing_keys", "upload_keys"];
+        assert_eq!(kinds, expected.map(|kind| format!("upkeep.{kind}")));
         let [here, there] = workers;
         stop(&app.app, here).await;
         stop(&replica.app, there).await;
@@ -315,6 +316,16 @@ async fn upkeep_forgets_what_is_over_and_nothing_else() {
                 .await
                 .expect("a row");
         }
+        for (token, age_secs) in [("old", 0), ("recent", -1)] {
+            sql("INSERT INTO password_resets (token_hash, user_uuid, created_at, expires_at) VALUES ($1, $2, $3, $4)")
+                .bind(token.as_bytes())
+                .bind(person.login.user_uuid)
+                .bind(now)
+                .bind(now.plus_secs(-age_secs))
+                .execute(&mut tx)
+                .await
+                .expect("a row");
+        }
         tx.commit_unaudited("a test's own").await.expect("a commit");
         let in_an_hour = Done::Again(now.plus_secs(3600));
         assert_eq!(upkeep(&app.app, "upkeep.upload_keys").await, Done::Again(now), "there is more");
@@ -323,6 +334,8 @@ async fn upkeep_forgets_what_is_over_and_nothing_else() {
         assert_eq!(count(&app.app, "upload_keys").await, 100);
         assert_eq!(upkeep(&app.app, "upkeep.login_failures").await, in_an_hour);
         assert_eq!(count(&app.app, "login_failures").await, 1);
+        assert_eq!(upkeep(&app.app, "upkeep.password_resets").await, in_an_hour);
+        assert_eq!(count(&app.app, "password_resets").await, 1);
         assert_eq!(upkeep(&app.app, "upkeep.partitions").await, in_an_hour);
         upkeep(&app.app, "upkeep.logins").await;
         assert_eq!((count(&app.app, "logins").await, count(&app.app, "refresh_tokens").await), (1, 1));

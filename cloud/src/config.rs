@@ -8,6 +8,8 @@ use std::time::Duration;
 use axum::http::HeaderValue;
 use clap::Args;
 use ipnet::IpNet;
+use lettre::message::Mailbox;
+use percent_encoding::percent_decode_str;
 use secrecy::SecretString;
 use serde::Deserialize;
 
@@ -169,8 +171,24 @@ pub struct OidcConfig {
 /// Where mail goes out.
 #[derive(Clone, Debug)]
 pub struct MailConfig {
-    pub smtp_url: SecretString,
-    pub from: String,
+    pub host: String,
+    pub port: u16,
+    pub encryption: Encryption,
+    /// Name and password.
+    pub credentials: Option<(String, SecretString)>,
+    pub from: Mailbox,
+}
+
+/// How the way to the mail server is protected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Encryption {
+    /// TLS from the first byte.
+    Wrapped,
+    /// STARTTLS, or no mail.
+    StartTls,
+    /// STARTTLS where the server offers it.
+    IfOffered,
+    None,
 }
 
 #[derive(Clone, Debug)]
@@ -312,17 +330,54 @@ fn oidc(
 }
 
 fn mail(smtp_url: Option<String>, from: Option<String>) -> Result<Option<MailConfig>, ConfigError> {
-    match (smtp_url, from) {
-        (Some(smtp_url), Some(from)) => {
-            if !smtp_url.starts_with("smtp://") && !smtp_url.starts_with("smtps://") {
-                return Err(ConfigError("smtp-url must begin with `smtp://` or `smtps://`".into()));
-            }
-            Ok(Some(MailConfig { smtp_url: smtp_url.into(), from }))
-        }
-        (None, None) => Ok(None),
-        (Some(_), None) => Err(ConfigError("smtp-url needs mail-from beside it".into())),
-        (None, Some(_)) => Err(ConfigError("mail-from needs smtp-url beside it".into())),
+    let (smtp_url, from) = match (smtp_url, from) {
+        (Some(smtp_url), Some(from)) => (smtp_url, from),
+        (None, None) => return Ok(None),
+        (Some(_), None) => return Err(ConfigError("smtp-url needs mail-from beside it".into())),
+        (None, Some(_)) => return Err(ConfigError("mail-from needs smtp-url beside it".into())),
+    };
+    let from = from.parse::<Mailbox>().map_err(|_| {
+        ConfigError("mail-from must be an address such as `hubs@example.com` or `Hubs <hubs@example.com>`".into())
+    })?;
+    // The URL may hold a password: no message repeats it.
+    let refused = |reason: &str| ConfigError(format!("smtp-url {reason}"));
+    let url = reqwest::Url::parse(&smtp_url)
+        .map_err(|_| refused("must be a URL such as `smtp://USER:PASSWORD@HOST:587?tls=required`"))?;
+    let query: Vec<(String, String)> =
+        url.query_pairs().map(|(name, value)| (name.into_owned(), value.into_owned())).collect();
+    let query: Vec<(&str, &str)> = query.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let (encryption, default_port) = match (url.scheme(), query.as_slice()) {
+        ("smtps", []) => (Encryption::Wrapped, 465),
+        ("smtp", [("tls", "required")]) => (Encryption::StartTls, 587),
+        ("smtp", [("tls", "opportunistic")]) => (Encryption::IfOffered, 587),
+        ("smtp", []) => (Encryption::None, 25),
+        ("smtp", _) => return Err(refused("may end in `?tls=required` or `?tls=opportunistic`, and in nothing else")),
+        ("smtps", _) => return Err(refused("is encrypted from the start with `smtps://`, and has nothing after a `?`")),
+        _ => return Err(refused("must begin with `smtp://` or `smtps://`")),
+    };
+    // An IPv6 address without its brackets is what sockets and certificates go by.
+    let host = url.host_str().map(|host| host.trim_matches(['[', ']']).to_owned()).filter(|host| !host.is_empty());
+    let host = host.ok_or_else(|| refused("must name a host"))?;
+    let port = url.port().unwrap_or(default_port);
+    if port == 0 || !matches!(url.path(), "" | "/") || url.fragment().is_some() {
+        return Err(refused("must be no more than `smtp://USER:PASSWORD@HOST:PORT?tls=required`"));
     }
+    let decoded = |text: &str| {
+        let text = percent_decode_str(text).decode_utf8().map(|text| text.into_owned());
+        text.map_err(|_| refused("must have a user and password in UTF-8"))
+    };
+    let credentials = match (url.username(), url.password()) {
+        ("", None) => None,
+        (name, Some(password)) if !name.is_empty() => {
+            Some((decoded(name)?, SecretString::from(decoded(password)?)))
+        }
+        _ => return Err(refused("must have both a user and a password, or neither")),
+    };
+    let is_loopback = host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
+    if credentials.is_some() && matches!(encryption, Encryption::None | Encryption::IfOffered) && !is_loopback {
+        return Err(refused("would show its password on the way: add `?tls=required`, or begin with `smtps://`"));
+    }
+    Ok(Some(MailConfig { host, port, encryption, credentials, from }))
 }
 
 /// The parts of a list with commas.
@@ -438,6 +493,14 @@ mod tests {
             ("smtp-url = 'smtp://localhost'", "mail-from"),
             ("smtp-url = 'http://localhost'\nmail-from = 'a@example.com'", "smtp-url"),
             ("mail-from = 'a@example.com'", "smtp-url"),
+            ("smtp-url = 'smtp://localhost'\nmail-from = 'Hubs'", "mail-from"),
+            ("smtp-url = 'smtp://'\nmail-from = 'a@example.com'", "smtp-url"),
+            ("smtp-url = 'smtp://localhost:99999'\nmail-from = 'a@example.com'", "smtp-url"),
+            ("smtp-url = 'smtp://localhost/path'\nmail-from = 'a@example.com'", "smtp-url"),
+            ("smtp-url = 'smtp://localhost?tls=maybe'\nmail-from = 'a@example.com'", "smtp-url"),
+            ("smtp-url = 'smtp://user@localhost'\nmail-from = 'a@example.com'", "smtp-url"),
+            ("smtp-url = 'smtp://user:word@mail.example.com'\nmail-from = 'a@example.com'", "smtp-url"),
+            ("smtp-url = 'smtps://user:%ff@mail.example.com'\nmail-from = 'a@example.com'", "smtp-url"),
             ("cors-origins = '*'", "cors-origins"),
             ("cors-origins = 'https://a.example/path'", "cors-origins"),
             ("trusted-proxies = '10.0.0.0/33'", "trusted-proxies"),
@@ -445,6 +508,28 @@ mod tests {
             let error = load(text).expect_err("a refusal").to_string();
             assert!(error.contains(key), "{error}");
         }
+    }
+
+    #[test]
+    fn a_mail_server_is_read_whole() {
+        let mail = |url: &str| {
+            let config = load(&format!("smtp-url = '{url}'\nmail-from = 'Hubs <hubs@example.com>'"));
+            config.expect(url).mail.expect("mail")
+        };
+        for (url, host, port, encryption) in [
+            ("smtp://localhost", "localhost", 25, Encryption::None),
+            ("smtp://relay.internal:2525/", "relay.internal", 2525, Encryption::None),
+            ("smtp://mail.example.com?tls=required", "mail.example.com", 587, Encryption::StartTls),
+            ("smtp://mail.example.com:25?tls=opportunistic", "mail.example.com", 25, Encryption::IfOffered),
+            ("smtps://[2001:db8::1]", "2001:db8::1", 465, Encryption::Wrapped),
+        ] {
+            let mail = mail(url);
+            assert_eq!((mail.host.as_str(), mail.port, mail.encryption), (host, port, encryption), "{url}");
+            assert!(mail.credentials.is_none());
+        }
+        use secrecy::ExposeSecret;
+        let (name, password) = mail("smtps://ada%40example.com:p%3A+%25@mail.example.com").credentials.expect("both");
+        assert_eq!((name.as_str(), password.expose_secret()), ("ada@example.com", "p:+%"));
     }
 
     #[test]

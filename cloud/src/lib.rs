@@ -8,6 +8,7 @@
 //! | `bus` | how replicas tell each other what is new |
 //! | `ingest` | the writer behind every upload of a hub |
 //! | `db` | one text of SQL for SQLite and PostgreSQL |
+//! | `mail` | mail that goes out |
 //! | `tasks` | background work |
 //! | `admin` | what the command line does that no endpoint may |
 //! | `login` | what a person does at the command line to get tokens of the external issuer |
@@ -27,5 +28,6 @@ pub mod error;
 pub mod http;
 pub mod ingest;
 pub mod login;
+pub mod mail;
 pub mod sealing;
 pub mod tasks;

@@ -26,6 +26,7 @@ CREATE TABLE mails (
     created_at TIMESTAMPTZ NOT NULL
 );
 
+-- mail_uuid is the mail with the token in force, for as long as it waits to be sent.
 CREATE TABLE invitations (
     invitation_id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     tenant_uuid UUID NOT NULL REFERENCES tenants (tenant_uuid),
@@ -33,6 +34,7 @@ CREATE TABLE invitations (
     role TEXT NOT NULL,
     token_hash BYTEA NOT NULL,
     invited_by_user_uuid UUID NOT NULL,
+    mail_uuid UUID NOT NULL,
     created_at TIMESTAMPTZ NOT NULL,
     sent_at TIMESTAMPTZ NOT NULL,
     expires_at TIMESTAMPTZ NOT NULL,
@@ -41,7 +43,7 @@ CREATE TABLE invitations (
     revoked_at TIMESTAMPTZ
 );
 CREATE UNIQUE INDEX invitations_token ON invitations (token_hash);
-CREATE INDEX invitations_tenant ON invitations (tenant_uuid, invitation_id);
+CREATE INDEX invitations_tenant ON invitations (tenant_uuid, sent_at, invitation_id) WHERE accepted_at IS NULL AND revoked_at IS NULL;
 CREATE UNIQUE INDEX invitations_open ON invitations (tenant_uuid, email) WHERE accepted_at IS NULL AND revoked_at IS NULL;
 
 -- Ownership on its way to a person (the user of the persona that was named) or to a unit (another tenant).

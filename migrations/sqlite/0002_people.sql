@@ -26,6 +26,7 @@ CREATE TABLE mails (
     created_at TEXT NOT NULL
 ) STRICT;
 
+-- mail_uuid is the mail with the token in force, for as long as it waits to be sent.
 CREATE TABLE invitations (
     invitation_id INTEGER PRIMARY KEY,
     tenant_uuid BLOB NOT NULL REFERENCES tenants (tenant_uuid),
@@ -33,6 +34,7 @@ CREATE TABLE invitations (
     role TEXT NOT NULL,
     token_hash BLOB NOT NULL,
     invited_by_user_uuid BLOB NOT NULL,
+    mail_uuid BLOB NOT NULL,
     created_at TEXT NOT NULL,
     sent_at TEXT NOT NULL,
     expires_at TEXT NOT NULL,
@@ -41,7 +43,7 @@ CREATE TABLE invitations (
     revoked_at TEXT
 ) STRICT;
 CREATE UNIQUE INDEX invitations_token ON invitations (token_hash);
-CREATE INDEX invitations_tenant ON invitations (tenant_uuid, invitation_id);
+CREATE INDEX invitations_tenant ON invitations (tenant_uuid, sent_at, invitation_id) WHERE accepted_at IS NULL AND revoked_at IS NULL;
 CREATE UNIQUE INDEX invitations_open ON invitations (tenant_uuid, email) WHERE accepted_at IS NULL AND revoked_at IS NULL;
 
 -- Ownership on its way to a person (the user of the persona that was named) or to a unit (another tenant).

@@ -13,6 +13,8 @@ mod hubs;
 mod hygiene;
 mod key_limits;
 mod owners;
+mod invitations;
+mod passwords;
 mod refresh;
 mod revocation;
 mod service;

@@ -126,6 +126,8 @@ async fn each_role_may_do_its_part() {
         let in_tenant = persona(&grant(&admin, &tenant, someone, "ADMIN").await.expect(200));
         grant(&admin, &tenant, someone, "OWNER").await.expect(403);
         remove(&admin, &tenant, in_tenant).await.expect(200);
+        remove(&admin, &tenant, owner_persona(&tenant).await).await.expect(403);
+        grant(&admin, &tenant, owner_persona(&tenant).await, "VIEWER").await.expect(403);
         let owner = tenant.member(Role::Owner).await;
         grant(&owner, &tenant, someone, "OWNER").await.expect(200);
     }
@@ -179,9 +181,9 @@ async fn a_tenant_keeps_an_owner() {
         for _ in 0..5 {
             let second = Person::register(&app.client()).await;
             let granted = grant(&tenant.client, &tenant, second.login.persona_uuid, "OWNER").await.expect(200);
+            let second_client = second.client.tenant(tenant.tenant_uuid);
             let second = persona(&granted);
-            let admin = tenant.member(Role::Admin).await;
-            let (a, b) = tokio::join!(remove(&admin, &tenant, first), remove(&admin, &tenant, second));
+            let (a, b) = tokio::join!(remove(&tenant.client, &tenant, first), remove(&second_client, &tenant, second));
             let mut statuses = [a.status.as_u16(), b.status.as_u16()];
             statuses.sort_unstable();
             assert_eq!(statuses, [200, 409]);

@@ -5,7 +5,8 @@ use std::sync::LazyLock;
 
 use hub_cloud::authz::permission::Role;
 use hub_cloud::config::Settings;
-use hub_tests::{Backend, Call, Client, Options, Person, SimulatedHub, Tenant, TestApp};
+use hub_cloud::db::sql;
+use hub_tests::{Backend, Call, Client, Options, Person, SimulatedHub, Tenant, TestApp, mail};
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
@@ -41,7 +42,13 @@ pub enum Objects {
 
 impl World {
     pub async fn new(backend: Backend) -> Self {
-        let settings = Settings { upload_limit_per_minute: Some(1_000_000), ..Settings::default() };
+        // Mail waits for a server that is nowhere, with its tokens.
+        let settings = Settings {
+            upload_limit_per_minute: Some(1_000_000),
+            smtp_url: Some("smtp://127.0.0.1:9".to_owned()),
+            mail_from: Some("hubs@example.com".to_owned()),
+            ..Settings::default()
+        };
         let app = TestApp::with(backend, Options { settings, ..Options::default() }).await;
         let tenant = Tenant::create(&app.client()).await;
         let other = Tenant::create(&app.client()).await;
@@ -93,6 +100,9 @@ impl World {
                     Tenant::create_by(&self.tenant.owner).await.tenant_uuid.to_string()
                 }
                 ("requestUuid", Objects::Real) => self.transfer_for(operation).await,
+                ("invitationId", Objects::Real) => self.invitation().await.0,
+                ("token", Objects::Real) => self.invitation().await.1,
+                ("targetPersonaUuid" | "personaUuid", Objects::Real) => self.tenant.let_in(&self.guest, Role::Viewer).await.to_string(),
                 _ => self.object(name, objects),
             };
             path = path.replace(&format!("{{{name}}}"), &object);
@@ -109,6 +119,31 @@ impl World {
         Tenant::create_by(from).await.offer(&json!({"targetPersonaUuid": to.login.persona_uuid})).await
     }
 
+    /// A new invitation of the first tenant: its id, and its token.
+    async fn invitation(&self) -> (String, String) {
+        let email = format!("{}@example.com", Uuid::new_v4().simple());
+        let invited = invite(&self.tenant, &email).await;
+        (invited["invitationId"].to_string(), mail::token_for(&self.app, &email).await)
+    }
+
+    /// A token that sets the password of somebody who has nothing else to do here.
+    async fn reset_token(&self) -> String {
+        let person = Person::register(&self.app.client()).await;
+        let token = Uuid::new_v4().to_string();
+        let now = self.app.app.clock.now();
+        let mut tx = self.app.app.db.begin().await.expect("a transaction");
+        sql("INSERT INTO password_resets (token_hash, user_uuid, created_at, expires_at) VALUES ($1, $2, $3, $4)")
+            .bind(hub_cloud::sealing::hash(&token))
+            .bind(person.login.user_uuid)
+            .bind(now)
+            .bind(now.plus_secs(60))
+            .execute(&mut tx)
+            .await
+            .expect("a row");
+        tx.commit_unaudited("a test's own set-up").await.expect("a commit");
+        token
+    }
+
     fn object(&self, name: &str, objects: Objects) -> String {
         match (name, objects) {
             ("hubUuid" | "hub_uuid", Objects::Real) => self.hub.hub_uuid.to_string(),
@@ -118,6 +153,7 @@ impl World {
             ("bleEventId", Objects::Real) => self.ble_event_id.to_string(),
             ("claimCode", Objects::Unknown) => "0000-0000-0000-0000".to_owned(),
             ("apiKeyId", Objects::Unknown) => "999999999".to_owned(),
+            ("invitationId", Objects::Unknown) => "4242424242".to_owned(),
             (_, Objects::Unknown) if name.to_lowercase().ends_with("uuid") => Uuid::new_v4().to_string(),
             (_, Objects::Unknown) => "1".to_owned(),
             (_, Objects::Real) => panic!("tests/contract/world.rs makes no object for `{{{name}}}` yet: add one"),
@@ -184,6 +220,14 @@ impl World {
             "$logoutToken" => json!(self.other.owner.login.refresh_token),
             "$otherPersonaUuid" => json!(self.other.owner.login.persona_uuid),
             "$personaUuid" => json!(self.guest.login.persona_uuid),
+            "$newPassword" => json!(format!("the password {}", Uuid::new_v4())),
+            "$resetToken" => json!(self.reset_token().await),
+            // To the first tenant's owner, from a tenant they are no member of yet.
+            "$invitationToken" => {
+                let email = &self.tenant.owner.email;
+                invite(&Tenant::create_by(&self.other.owner).await, email).await;
+                json!(mail::token_for(&self.app, email).await)
+            }
             "$claimCode" => json!(self.tenant.claim_code().await),
             "$hubRefreshToken" => json!(self.hub.credentials.refresh_token),
             "$now" => json!(self.app.app.clock.now()),
@@ -196,6 +240,13 @@ impl World {
 fn takes_the_tenant(operation: &Operation) -> bool {
     let name = operation.name();
     name == "DELETE /tenant/tenants/{tenantUuid}" || name == "POST /tenant/tenants/{tenantUuid}/transfer"
+}
+
+/// Invites somebody; answers the invitation.
+async fn invite(tenant: &Tenant, email: &str) -> Value {
+    let body = json!({"email": email});
+    let invited: Value = tenant.client.post("/tenant/personas/invite").json(&body).call().await.expect(200).data();
+    invited["invitation"].clone()
 }
 
 /// The least value that the schema admits: required members only, one item where there must be one.

@@ -101,12 +101,20 @@ pub struct Cloud {
     pub url: String,
     data_dir: TempDir,
     settings: Vec<String>,
+    environment: Vec<(String, String)>,
     /// Held, and dropped after the process.
     _database: Option<Database>,
 }
 
 impl Cloud {
     pub async fn start(backend: Backend, settings: &[&str]) -> Self {
+        Self::start_in(backend, settings, &[]).await
+    }
+
+    /// With variables of its own.
+    pub async fn start_in(backend: Backend, settings: &[&str], environment: &[(&str, &str)]) -> Self {
+        let owned = |&(name, value): &(&str, &str)| (name.to_owned(), value.to_owned());
+        let environment: Vec<(String, String)> = environment.iter().map(owned).collect();
         let data_dir = tempfile::tempdir().expect("a directory");
         let mut settings: Vec<String> = settings.iter().map(|&setting| setting.to_owned()).collect();
         let database = match backend {
@@ -116,23 +124,25 @@ impl Cloud {
         if let Some(database) = &database {
             settings.extend(["--database-url".to_owned(), database.url.clone()]);
         }
-        let mut process = Self::spawn(&data_dir, &settings, "127.0.0.1:0");
+        let mut process = Self::spawn(&data_dir, &settings, &environment, "127.0.0.1:0");
         let url = process.url().await;
-        Self { process, url, data_dir, settings, _database: database }
+        Self { process, url, data_dir, settings, environment, _database: database }
     }
 
-    fn spawn(data_dir: &TempDir, settings: &[String], listen: &str) -> Process {
+    fn spawn(data_dir: &TempDir, settings: &[String], environment: &[(String, String)], listen: &str) -> Process {
         let data_dir = data_dir.path().display().to_string();
         let mut arguments = vec!["serve", "--listen", listen, "--data-dir", &data_dir];
         arguments.extend(settings.iter().map(String::as_str));
-        Process::start("hub-cloud", &arguments, &[])
+        let environment: Vec<(&str, &str)> =
+            environment.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        Process::start("hub-cloud", &arguments, &environment)
     }
 
     /// Kills it, starts it again on the same data and the same address, and waits until it answers.
     pub async fn crash(&mut self) {
         let listen = self.url.trim_start_matches("http://").to_owned();
         self.process.kill().await;
-        self.process = Self::spawn(&self.data_dir, &self.settings, &listen);
+        self.process = Self::spawn(&self.data_dir, &self.settings, &self.environment, &listen);
         self.process.url().await;
     }
 }

@@ -8,6 +8,7 @@ pub mod ble;
 pub mod claim_codes;
 pub mod diagnostics;
 pub mod hubs;
+pub mod invitations;
 pub mod streams;
 pub mod telemetry;
 pub mod tenants;

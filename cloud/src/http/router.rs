@@ -14,7 +14,9 @@ use tower_http::catch_panic::CatchPanicLayer;
 use super::{client_address, health, hygiene, metrics, openapi, remainder, request_id};
 use crate::app::App;
 use crate::domain::hubs::http::{platform as platform_hubs, protocol as hub, tenant as tenant_hubs};
-use crate::domain::{accounts, api_keys, audit, ble, claim_codes, diagnostics, streams, telemetry, tenants, transfers};
+use crate::domain::{
+    accounts, api_keys, audit, ble, claim_codes, diagnostics, invitations, streams, telemetry, tenants, transfers,
+};
 use crate::error::Error;
 
 fn routes() -> ApiRouter<App> {
@@ -40,6 +42,18 @@ fn routes() -> ApiRouter<App> {
         .api_route("/auth/login", post_with(accounts::http::login, doc("auth", "Log in")))
         .api_route("/auth/refresh", post_with(accounts::http::refresh, doc("auth", "Exchange a refresh token")))
         .api_route("/auth/logout", post_with(accounts::http::logout, doc("auth", "End a login")))
+        .api_route(
+            "/auth/password",
+            post_with(accounts::http::change_password, doc("auth", "Set another password, knowing the current one")),
+        )
+        .api_route(
+            "/auth/password/forgot",
+            post_with(accounts::http::forgot_password, doc("auth", "Have a token mailed that sets a new password")),
+        )
+        .api_route(
+            "/auth/password/reset",
+            post_with(accounts::http::reset_password, doc("auth", "Set a new password with a token that was mailed")),
+        )
         // --- tenants
         .api_route(
             "/tenant/tenants",
@@ -106,6 +120,40 @@ fn routes() -> ApiRouter<App> {
         .api_route(
             "/tenant/transfer-requests/{requestUuid}/cancel",
             post_with(transfers::http::cancel, doc("tenant-transfers", "Take a transfer back")),
+        )
+        // --- who belongs to a tenant, and who is invited
+        .api_route(
+            "/tenant/personas",
+            get_with(invitations::http::list, doc("tenant-personas", "Members and invitations")),
+        )
+        .api_route(
+            "/tenant/personas/invite",
+            post_with(invitations::http::invite, doc("tenant-personas", "Invite an e-mail, or let a persona in")),
+        )
+        .api_route(
+            "/tenant/personas/invite-candidates",
+            get_with(invitations::http::candidates, doc("tenant-personas", "People you know from other tenants")),
+        )
+        .api_route(
+            "/tenant/personas/{personaUuid}",
+            patch_with(invitations::http::change_role, doc("tenant-personas", "Change a member's role"))
+                .delete_with(invitations::http::remove, doc("tenant-personas", "Take a member's access away")),
+        )
+        .api_route(
+            "/tenant/personas/invitations/{invitationId}",
+            delete_with(invitations::http::revoke, doc("tenant-personas", "Take an invitation back")),
+        )
+        .api_route(
+            "/tenant/personas/invitations/{invitationId}/resend",
+            post_with(invitations::http::resend, doc("tenant-personas", "Send an invitation again")),
+        )
+        .api_route(
+            "/invitations/accept",
+            post_with(invitations::http::accept, doc("public", "Accept an invitation")),
+        )
+        .api_route(
+            "/public/invitations/{token}",
+            get_with(invitations::http::show, doc("public", "What an invitation offers")),
         )
         // --- hubs, called by themselves
         .api_route(

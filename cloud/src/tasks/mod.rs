@@ -11,7 +11,9 @@ use uuid::Uuid;
 
 use crate::app::App;
 use crate::db::Tx;
+use crate::domain::accounts;
 use crate::error::{Error, Result};
+use crate::mail;
 
 pub use runner::{LEASE_SECS, run};
 
@@ -60,6 +62,8 @@ pub enum Done {
 pub async fn perform(app: App, task: Task) -> Result<Done> {
     match task.kind.as_str() {
         kind if upkeep::KINDS.contains(&kind) => upkeep::perform(&app, kind).await,
+        mail::SEND => mail::send(&app, &task.payload).await,
+        accounts::FORGOT => accounts::perform_forgot(&app, &task.payload).await,
         // A newer replica's, perhaps: it will find it.
         _ => Err(Error::internal("this version knows no such kind of work")),
     }

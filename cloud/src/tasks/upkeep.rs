@@ -13,10 +13,11 @@ use crate::error::{Error, Result};
 const UPLOAD_KEYS: &str = "upkeep.upload_keys";
 const LOGINS: &str = "upkeep.logins";
 const LOGIN_FAILURES: &str = "upkeep.login_failures";
+const PASSWORD_RESETS: &str = "upkeep.password_resets";
 const PARTITIONS: &str = "upkeep.partitions";
 const SIGNING_KEYS: &str = "upkeep.signing_keys";
 
-pub const KINDS: &[&str] = &[UPLOAD_KEYS, LOGINS, LOGIN_FAILURES, PARTITIONS, SIGNING_KEYS];
+pub const KINDS: &[&str] = &[UPLOAD_KEYS, LOGINS, LOGIN_FAILURES, PASSWORD_RESETS, PARTITIONS, SIGNING_KEYS];
 
 const EVERY_SECS: i64 = 3600;
 /// Rows deleted in one go.
@@ -41,6 +42,7 @@ pub async fn perform(app: &App, kind: &str) -> Result<Done> {
         UPLOAD_KEYS => forget_upload_keys(db, now.plus_secs(-UPLOAD_KEYS_SECS)).await? >= CHUNK.unsigned_abs(),
         LOGINS => accounts::forget_logins(db, now, CHUNK).await? >= CHUNK.unsigned_abs(),
         LOGIN_FAILURES => accounts::forget_failures(db, now, CHUNK).await? >= CHUNK.unsigned_abs(),
+        PASSWORD_RESETS => accounts::forget_resets(db, now, CHUNK).await? >= CHUNK.unsigned_abs(),
         PARTITIONS => {
             migrate::ensure_partitions(db, now).await?;
             false

@@ -57,13 +57,13 @@ fn is_domain(domain: &str) -> bool {
 }
 
 /// Any characters at all; only the length counts, since length is what guessing meets.
-pub fn password(text: String) -> Result<String, FieldError> {
+pub fn password(field: &str, text: String) -> Result<String, FieldError> {
     let (min, max) = (PASSWORD_CHARS.start(), PASSWORD_CHARS.end());
     match text.chars().take(max + 1).count() {
         count if count < *min => {
-            Err(refused("password", format!("must have at least {min} characters: shorter ones are guessed")))
+            Err(refused(field, format!("must have at least {min} characters: shorter ones are guessed")))
         }
-        count if count > *max => Err(refused("password", format!("must have at most {max} characters"))),
+        count if count > *max => Err(refused(field, format!("must have at most {max} characters"))),
         _ => Ok(text),
     }
 }
@@ -129,10 +129,10 @@ mod tests {
     #[test]
     fn a_password_has_a_length() {
         for text in ["12345678", "ÄÖÜäöüßẞ", &"x".repeat(200)] {
-            assert_eq!(password(text.to_owned()).as_deref(), Ok(text));
+            assert_eq!(password("password", text.to_owned()).as_deref(), Ok(text));
         }
         for (text, part) in [("", "at least 8"), ("1234567", "at least 8"), (&"x".repeat(201), "at most 200")] {
-            let error = password(text.to_owned()).expect_err(text);
+            let error = password("password", text.to_owned()).expect_err(text);
             assert_eq!(error.field, "password");
             assert!(error.message.contains(part), "{}", error.message);
         }

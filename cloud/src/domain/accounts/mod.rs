@@ -5,6 +5,7 @@ mod external;
 mod fields;
 pub mod http;
 pub mod password;
+mod recovery;
 mod store;
 mod throttle;
 
@@ -20,10 +21,11 @@ use uuid::Uuid;
 
 use crate::app::App;
 use crate::authn::user::{self, User};
-use crate::db::{Db, Tx};
+use crate::db::{Conn, Db, Tx};
 use crate::domain::audit::Audit;
 use crate::error::{self, Error, Result};
 pub use external::{Vouched, of_issuer, vouched_email, vouched_nickname};
+pub use recovery::{FORGOT, change_password, forget_resets, forgot_password, perform_forgot, reset_password};
 use store::Account;
 use throttle::Subject;
 
@@ -122,7 +124,7 @@ fn email_taken() -> Error {
 /// Logs a person in. That there is no such account and that the password is wrong take the same steps to the same answer.
 pub async fn login(app: &App, address: Option<IpAddr>, email: &str, password: String) -> Result<Session> {
     require_builtin_login(app)?;
-    let email = fields::email(email).map_err(|error| Error::fields(vec![error]))?;
+    let email = checked_email(email)?;
     let account_subject = Subject::account(&email);
     let address = address.map(Subject::address);
     let subjects: Vec<Subject> = [Some(account_subject.clone()), address.clone()].into_iter().flatten().collect();
@@ -138,15 +140,23 @@ pub async fn login(app: &App, address: Option<IpAddr>, email: &str, password: St
     let password_hash = account.as_ref().map(|account| account.password_hash.clone());
     let matches = turn.verify(password, password_hash).await?;
     let Some(account) = account.filter(|_| matches) else {
-        return Err(Error::unauthorized("LOGIN_FAILED", "the e-mail or the password is wrong"));
+        return Err(login_failed());
     };
     let login_uuid = Uuid::now_v7();
     let user = account.user(login_uuid);
     let mut tx = app.db.begin().await?;
+    // Whoever changed the password meanwhile has ended all logins that there were, and means this one too.
+    if !store::lock_password(&mut tx, user.user_uuid, &account.password_hash).await? {
+        return Err(login_failed());
+    }
     throttle::forgive(&mut tx, &account_subject, address.as_ref()).await?;
     let session = begin_login(app, &mut tx, &user, login_uuid, now).await?;
     tx.commit(Audit::by_user(&user, "user.login", user.user_uuid, now)).await?;
     Ok(session)
+}
+
+fn login_failed() -> Error {
+    Error::unauthorized("LOGIN_FAILED", "the e-mail or the password is wrong")
 }
 
 async fn begin_login(app: &App, tx: &mut Tx, user: &User, login_uuid: Uuid, now: Timestamp) -> Result<Session> {
@@ -154,9 +164,14 @@ async fn begin_login(app: &App, tx: &mut Tx, user: &User, login_uuid: Uuid, now:
     session(app, tx, user, login_uuid, now).await
 }
 
+/// 256 random bits.
+pub fn new_token() -> String {
+    URL_SAFE_NO_PAD.encode(crate::sealing::random::<32>())
+}
+
 /// Fresh tokens of a login.
 async fn session(app: &App, tx: &mut Tx, user: &User, login_uuid: Uuid, now: Timestamp) -> Result<Session> {
-    let refresh_token = URL_SAFE_NO_PAD.encode(crate::sealing::random::<32>());
+    let refresh_token = new_token();
     store::insert_refresh_token(tx, &crate::sealing::hash(&refresh_token), login_uuid, now).await?;
     let (access_token, expires_at) = user::issue(app, user, login_uuid, now)?;
     Ok(Session { user_uuid: user.user_uuid, persona_uuid: user.persona_uuid, access_token, refresh_token, expires_at })
@@ -204,6 +219,22 @@ pub async fn logout(app: &App, refresh_token: &str) -> Result<()> {
     Ok(())
 }
 
+/// An e-mail of a request as accounts spell it.
+pub fn checked_email(email: &str) -> Result<String> {
+    fields::email(email).map_err(|error| Error::fields(vec![error]))
+}
+
+/// The person's e-mail, as far as it is vouched for.
+pub async fn email_of(conn: &mut Conn, user_uuid: UserUuid) -> Result<Option<String>> {
+    let credentials = store::credentials(conn, user_uuid).await?;
+    Ok(credentials.map(|credentials| credentials.email.to_lowercase()).filter(|email| !email.is_empty()))
+}
+
+/// Counts an invitation against its sender and its recipient, or refuses it with 429: the service is nobody's means to fill a mailbox.
+pub async fn count_invitation(app: &App, inviter: UserUuid, email: &str) -> Result<()> {
+    throttle::count(&app.db, &[Subject::inviter(inviter), Subject::invited(email)], app.clock.now()).await
+}
+
 /// Deletes logins that have expired, `limit` rows at most. Fewer mean that there are no more.
 pub async fn forget_logins(db: &Db, now: Timestamp, limit: i64) -> Result<u64> {
     let mut tx = db.begin().await?;
@@ -237,7 +268,7 @@ pub async fn create_admin(app: &App, email: &str, password: String) -> Result<Ad
         let message = "nobody can log in with a password while builtin-login is false; give somebody the role PLATFORM_ADMIN at the issuer";
         return Err(Error::forbidden("BUILTIN_LOGIN_OFF", message));
     }
-    let Registration { email, password, .. } = checked(fields::email(email), fields::password(password), Ok(None))?;
+    let Registration { email, password, .. } = checked(fields::email(email), fields::password("password", password), Ok(None))?;
     let now = app.clock.now();
     let audit = |action, user_uuid: UserUuid| Audit::by_system("COMMAND_LINE", action, user_uuid, now);
     let existing = store::account(&mut app.db.read().await?, &email).await?;

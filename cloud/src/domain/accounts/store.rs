@@ -40,6 +40,119 @@ pub async fn account(conn: &mut Conn, email: &str) -> Result<Option<Account>> {
         .await
 }
 
+/// An account as its owner's login finds it.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct Credentials {
+    pub email: String,
+    pub password_hash: String,
+    pub issuer: String,
+    pub default_persona_uuid: PersonaUuid,
+}
+
+impl Credentials {
+    /// Those of another issuer have none.
+    pub fn has_password(&self) -> bool {
+        self.issuer == BUILT_IN
+    }
+}
+
+pub async fn credentials(conn: &mut Conn, user_uuid: UserUuid) -> Result<Option<Credentials>> {
+    sql("SELECT email, password_hash, issuer, default_persona_uuid FROM users WHERE user_uuid = $1")
+        .bind(user_uuid)
+        .optional(conn)
+        .await
+}
+
+/// Whether the account still has this password; until the transaction ends nobody gives it another.
+pub async fn lock_password(conn: &mut Conn, user_uuid: UserUuid, password_hash: &str) -> Result<bool> {
+    let lock = conn.dialect().for_update();
+    let locked: Option<(UserUuid,)> = sql("SELECT user_uuid FROM users WHERE user_uuid = $1 AND password_hash = $2")
+        .push(lock)
+        .bind(user_uuid)
+        .bind(password_hash)
+        .optional(conn)
+        .await?;
+    Ok(locked.is_some())
+}
+
+pub async fn set_password(conn: &mut Conn, user_uuid: UserUuid, password_hash: &str) -> Result<()> {
+    sql("UPDATE users SET password_hash = $2 WHERE user_uuid = $1")
+        .bind(user_uuid)
+        .bind(password_hash)
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+pub async fn insert_reset(
+    conn: &mut Conn,
+    hash: &[u8],
+    user_uuid: UserUuid,
+    now: Timestamp,
+    expires_at: Timestamp,
+) -> Result<()> {
+    sql("INSERT INTO password_resets (token_hash, user_uuid, created_at, expires_at) VALUES ($1, $2, $3, $4)")
+        .bind(hash)
+        .bind(user_uuid)
+        .bind(now)
+        .bind(expires_at)
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// Until the transaction ends, no other one counts this user's resets.
+pub async fn lock_user(conn: &mut Conn, user_uuid: UserUuid) -> Result<()> {
+    let lock = conn.dialect().for_update();
+    let _: Option<(UserUuid,)> =
+        sql("SELECT user_uuid FROM users WHERE user_uuid = $1").push(lock).bind(user_uuid).optional(conn).await?;
+    Ok(())
+}
+
+pub async fn count_resets(conn: &mut Conn, user_uuid: UserUuid, now: Timestamp) -> Result<i64> {
+    let (count,): (i64,) = sql("SELECT COUNT(*) FROM password_resets WHERE user_uuid = $1 AND expires_at > $2")
+        .bind(user_uuid)
+        .bind(now)
+        .one(conn)
+        .await?;
+    Ok(count)
+}
+
+/// Whose password the token may set.
+pub async fn user_of_reset(conn: &mut Conn, hash: &[u8], now: Timestamp) -> Result<Option<UserUuid>> {
+    let row: Option<(UserUuid,)> = sql("SELECT user_uuid FROM password_resets WHERE token_hash = $1 AND expires_at > $2")
+        .bind(hash)
+        .bind(now)
+        .optional(conn)
+        .await?;
+    Ok(row.map(|(user_uuid,)| user_uuid))
+}
+
+/// Whoever knows the password needs none, and the one that was used works once.
+pub async fn delete_resets(conn: &mut Conn, user_uuid: UserUuid) -> Result<()> {
+    sql("DELETE FROM password_resets WHERE user_uuid = $1").bind(user_uuid).execute(conn).await?;
+    Ok(())
+}
+
+pub async fn delete_expired_resets(conn: &mut Conn, now: Timestamp, limit: i64) -> Result<u64> {
+    sql("DELETE FROM password_resets WHERE token_hash IN \
+         (SELECT token_hash FROM password_resets WHERE expires_at <= $1 LIMIT $2)")
+    .bind(now)
+    .bind(limit)
+    .execute(conn)
+    .await
+}
+
+/// Ends all logins of the user but one, if one is to stay.
+pub async fn revoke_logins(conn: &mut Conn, user_uuid: UserUuid, except: Option<Uuid>, now: Timestamp) -> Result<u64> {
+    sql("UPDATE logins SET revoked_at = $3 WHERE user_uuid = $1 AND revoked_at IS NULL AND ($2 IS NULL OR login_uuid <> $2)")
+        .bind(user_uuid)
+        .bind(except)
+        .bind(now)
+        .execute(conn)
+        .await
+}
+
 /// The account with its default persona. A taken e-mail is a unique violation.
 pub async fn insert_account(
     conn: &mut Conn,

@@ -1,9 +1,9 @@
-//! Slows guessing down. Every attempt to log in is counted as failed before the password is looked at, and given back when it was right: so
+//! Slows guessing down, and asking for mails. Every attempt to log in is counted as failed before the password is looked at, and given back when it was right: so
 //! attempts in flight count too, on every replica, and no burst slips through. Subjects are an account's e-mail (hashed, known or not) and an address.
 
 use std::net::IpAddr;
 
-use hub_protocol::Timestamp;
+use hub_protocol::{Timestamp, UserUuid};
 
 use super::store;
 use crate::db::{Conn, Db};
@@ -13,22 +13,46 @@ use crate::error::{Error, Result};
 const FREE_FOR_ACCOUNT: i64 = 5;
 /// Many people may share an address.
 const FREE_FOR_ADDRESS: i64 = 50;
+/// Mails of a kind to one address.
+const FREE_FOR_MAIL: i64 = 10;
+/// A whole team is invited at once.
+const FREE_FOR_INVITER: i64 = 200;
 /// The delay doubles with each failure from one second up to this.
 const MAX_DELAY_SECS: i64 = 300;
 /// A subject without a failure for this long starts afresh.
 pub const FORGET_AFTER_SECS: i64 = 3600;
+
+const FAILED: &str = "too many failed attempts; wait before the next one";
+const ASKED: &str = "too many mails were asked for; wait before the next one";
 
 /// What failures are counted for.
 #[derive(Clone, Debug)]
 pub struct Subject {
     key: String,
     free: i64,
+    /// What the one who has to wait is told.
+    reason: &'static str,
 }
 
 impl Subject {
     /// The table never holds what was typed: people type passwords into the wrong box.
     pub fn account(email: &str) -> Self {
-        Self { key: format!("account:{}", hex::encode(crate::sealing::hash(email))), free: FREE_FOR_ACCOUNT }
+        Self { key: format!("account:{}", hex::encode(crate::sealing::hash(email))), free: FREE_FOR_ACCOUNT, reason: FAILED }
+    }
+
+    /// Mails that set a new password: nobody's mailbox is filled by asking for them.
+    pub fn resets(email: &str) -> Self {
+        Self { key: format!("resets:{}", hex::encode(crate::sealing::hash(email))), free: FREE_FOR_MAIL, reason: ASKED }
+    }
+
+    /// Invitations to one e-mail, whichever tenant they come from.
+    pub fn invited(email: &str) -> Self {
+        Self { key: format!("invited:{}", hex::encode(crate::sealing::hash(email))), free: FREE_FOR_MAIL, reason: ASKED }
+    }
+
+    /// Invitations by one person, in whichever tenant.
+    pub fn inviter(user_uuid: UserUuid) -> Self {
+        Self { key: format!("inviter:{user_uuid}"), free: FREE_FOR_INVITER, reason: ASKED }
     }
 
     /// One IPv6 customer has a whole /64.
@@ -40,7 +64,7 @@ impl Subject {
                 format!("address:{a:x}:{b:x}:{c:x}:{d:x}::/64")
             }
         };
-        Self { key, free: FREE_FOR_ADDRESS }
+        Self { key, free: FREE_FOR_ADDRESS, reason: FAILED }
     }
 }
 
@@ -53,19 +77,16 @@ pub struct Failures {
 
 /// Refuses with 429 while a subject has to wait.
 pub async fn check(conn: &mut Conn, subjects: &[Subject], now: Timestamp) -> Result<()> {
-    let mut wait_micros = 0;
+    let mut longest = (0, FAILED);
     for subject in subjects {
         if let Some(failures) = store::failures(conn, &subject.key).await? {
-            wait_micros = wait_micros.max(wait(subject, failures, now));
+            longest = longest.max((wait(subject, failures, now), subject.reason));
         }
     }
-    match wait_micros {
-        ..=0 => Ok(()),
-        _ => Err(Error::too_many_requests(
-            "too many failed attempts; wait before the next one",
-            // Rounded up: who waits as told is let in.
-            wait_micros.unsigned_abs().div_ceil(1_000_000),
-        )),
+    match longest {
+        (..=0, _) => Ok(()),
+        // Rounded up: who waits as told is let in.
+        (wait_micros, reason) => Err(Error::too_many_requests(reason, wait_micros.unsigned_abs().div_ceil(1_000_000))),
     }
 }
 

@@ -3,7 +3,7 @@
 pub mod http;
 mod store;
 
-use hub_protocol::{TenantUuid, Timestamp};
+use hub_protocol::{PersonaUuid, TenantUuid, Timestamp, UserUuid};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -42,8 +42,18 @@ impl Audit {
 
     /// A change by a person that belongs to no tenant, such as a login.
     pub fn by_user(user: &User, action: &'static str, target: impl ToString, at: Timestamp) -> Self {
-        let actor = Actor::User { user_uuid: user.user_uuid, persona_uuid: user.persona_uuid };
-        Self::outside_tenants(actor, action, target, at)
+        Self::by_person(user.user_uuid, user.persona_uuid, action, target, at)
+    }
+
+    /// As [`Audit::by_user`], of somebody who is not logged in.
+    pub fn by_person(
+        user_uuid: UserUuid,
+        persona_uuid: PersonaUuid,
+        action: &'static str,
+        target: impl ToString,
+        at: Timestamp,
+    ) -> Self {
+        Self::outside_tenants(Actor::User { user_uuid, persona_uuid }, action, target, at)
     }
 
     /// A change from the command line or by background work that belongs to no tenant.

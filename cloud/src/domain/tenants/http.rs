@@ -5,7 +5,8 @@ use hub_protocol::{PersonaUuid, TenantUuid, Timestamp, UserUuid};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::store::{self, MemberRow, Membership};
+use super::store;
+use super::{MemberRow, Membership};
 use crate::app::App;
 use crate::authn::user::User;
 use crate::authz::Member;
@@ -112,7 +113,7 @@ pub async fn list_members(
     State(app): State<App>,
 ) -> Result<Answer<Vec<TenantMemberResponse>>> {
     let mut conn = app.db.read().await?;
-    let members = store::members(&mut conn, &auth.scope, super::MAX_MEMBERS).await?;
+    let members = super::members(&mut conn, &auth.scope).await?;
     Ok(Answer(members.into_iter().map(TenantMemberResponse::from).collect()))
 }
 

@@ -16,8 +16,9 @@ use crate::authz::permission::{MANAGE, Role};
 use crate::authz::{Actor, Scope, require};
 use crate::db::{Conn, Tx};
 use crate::domain::audit::Audit;
+use crate::domain::invitations;
 use crate::error::{Error, Result};
-use store::{MemberRow, Membership};
+pub use store::{Acquaintance, MemberRow, Membership};
 
 const NAME_MAX_CHARS: usize = 200;
 /// Tenants a person may belong to, and members a tenant may have: lists of either are given whole.
@@ -113,10 +114,11 @@ pub async fn grant_access(app: &App, scope: &Scope, persona_uuid: PersonaUuid, r
     let now = app.clock.now();
     let Locked { mut tx, role: granted_by, .. } = locked(app, scope).await?;
     require(granted_by, MANAGE)?;
-    if role == Role::Owner && granted_by != Role::Owner {
-        return Err(Error::forbidden("PERMISSION_DENIED", "only an OWNER may make an OWNER"));
-    }
+    leave_owners_alone(granted_by, &[role])?;
     let user_uuid = user_of_persona(&mut tx, scope, persona_uuid).await?;
+    if let Some(before) = membership(&mut tx, user_uuid, scope.tenant_uuid()).await? {
+        leave_owners_alone(granted_by, &[before.role])?;
+    }
     let (before, persona_uuid) = give_role(&mut tx, scope, user_uuid, role, now).await?;
     let member = store::member(&mut tx, scope, persona_uuid).await?.ok_or_else(|| Error::not_found("persona"))?;
     let audit = Audit::new(scope, "member.grant", persona_uuid, now);
@@ -125,6 +127,55 @@ pub async fn grant_access(app: &App, scope: &Scope, persona_uuid: PersonaUuid, r
         app.permissions.settle().await;
     }
     Ok(member)
+}
+
+/// Gives a member another role.
+pub async fn change_role(app: &App, scope: &Scope, persona_uuid: PersonaUuid, role: Role) -> Result<MemberRow> {
+    let now = app.clock.now();
+    let Locked { mut tx, role: changed_by, .. } = locked(app, scope).await?;
+    require(changed_by, MANAGE)?;
+    let member = member(&mut tx, scope, persona_uuid).await?;
+    leave_owners_alone(changed_by, &[member.role, role])?;
+    if member.role == role {
+        return Ok(member);
+    }
+    give_role(&mut tx, scope, member.user_uuid, role, now).await?;
+    let audit = Audit::new(scope, "member.grant", persona_uuid, now);
+    tx.commit(audit.changed(Some(json!({"role": member.role})), Some(json!({"role": role})))).await?;
+    app.permissions.settle().await;
+    Ok(MemberRow { role, ..member })
+}
+
+/// Everyone who belongs to the tenant, in the order they came in.
+pub async fn members(conn: &mut Conn, scope: &Scope) -> Result<Vec<MemberRow>> {
+    store::members(conn, scope, MAX_MEMBERS).await
+}
+
+pub async fn member(conn: &mut Conn, scope: &Scope, persona_uuid: PersonaUuid) -> Result<MemberRow> {
+    store::member(conn, scope, persona_uuid).await?.ok_or_else(|| Error::not_found("member"))
+}
+
+/// Whether somebody with this e-mail belongs to the tenant.
+pub async fn has_member(conn: &mut Conn, scope: &Scope, email: &str) -> Result<bool> {
+    store::has_member(conn, scope, email).await
+}
+
+/// People whom the user meets in another tenant and who do not belong to this one, by e-mail; `limit` at most.
+pub async fn acquaintances(conn: &mut Conn, scope: &Scope, user_uuid: UserUuid, limit: i64) -> Result<Vec<Acquaintance>> {
+    store::acquaintances(conn, scope, user_uuid, limit).await
+}
+
+/// The scope's tenant as the user sees it, who belongs to it.
+pub async fn tenant_of(conn: &mut Conn, scope: &Scope, user_uuid: UserUuid) -> Result<Option<Membership>> {
+    store::tenant_of(conn, scope, user_uuid).await
+}
+
+/// Only an OWNER may make an OWNER, or change or remove one.
+pub fn leave_owners_alone(by: Role, touched: &[Role]) -> Result<()> {
+    match by != Role::Owner && touched.contains(&Role::Owner) {
+        true => Err(Error::forbidden("PERMISSION_DENIED", "only an OWNER may make, change or remove an OWNER")),
+        false => Ok(()),
+    }
 }
 
 /// Whose persona this is: somebody's default one, or one of this tenant. Any other does not exist.
@@ -145,7 +196,11 @@ pub async fn give_role(
     match &before {
         Some(Member { role: Role::Owner, .. }) if role != Role::Owner => keep_an_owner(tx, scope).await?,
         Some(_) => {}
-        None => make_room(tx, scope, user_uuid).await?,
+        None => {
+            make_room(tx, scope, user_uuid).await?;
+            // Or who is removed later could come back by it.
+            invitations::withdraw(tx, scope, user_uuid, now).await?;
+        }
     }
     let persona_uuid = store::grant(tx, scope.tenant_uuid(), user_uuid, role, now).await?;
     Ok((before, persona_uuid))
@@ -155,7 +210,8 @@ pub async fn give_role(
 pub async fn remove_member(app: &App, scope: &Scope, persona_uuid: PersonaUuid) -> Result<()> {
     let Locked { mut tx, role, .. } = locked(app, scope).await?;
     require(role, MANAGE)?;
-    let member = store::member(&mut tx, scope, persona_uuid).await?.ok_or_else(|| Error::not_found("member"))?;
+    let member = member(&mut tx, scope, persona_uuid).await?;
+    leave_owners_alone(role, &[member.role])?;
     if member.role == Role::Owner {
         keep_an_owner(&mut tx, scope).await?;
     }

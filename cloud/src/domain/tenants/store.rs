@@ -220,6 +220,47 @@ pub async fn member(conn: &mut Conn, scope: &Scope, persona_uuid: PersonaUuid) -
     sql(MEMBERS).push(" AND p.persona_uuid = $2").bind(scope.tenant_uuid()).bind(persona_uuid).optional(conn).await
 }
 
+pub async fn has_member(conn: &mut Conn, scope: &Scope, email: &str) -> Result<bool> {
+    let found: Option<(PersonaUuid,)> = sql("SELECT p.persona_uuid FROM users u JOIN personas p ON p.user_uuid = u.user_uuid \
+         WHERE u.email = $2 AND p.tenant_uuid = $1 AND p.role IS NOT NULL LIMIT 1")
+    .bind(scope.tenant_uuid())
+    .bind(email)
+    .optional(conn)
+    .await?;
+    Ok(found.is_some())
+}
+
+/// Somebody known from another tenant.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct Acquaintance {
+    /// Their default one.
+    pub persona_uuid: PersonaUuid,
+    pub user_uuid: UserUuid,
+    pub email: String,
+    pub nickname: Option<String>,
+}
+
+/// Every role may see who belongs to a tenant.
+pub async fn acquaintances(
+    conn: &mut Conn,
+    scope: &Scope,
+    user_uuid: UserUuid,
+    limit: i64,
+) -> Result<Vec<Acquaintance>> {
+    sql("SELECT DISTINCT u.default_persona_uuid AS persona_uuid, u.user_uuid, u.email, u.nickname FROM personas mine \
+         JOIN tenants t ON t.tenant_uuid = mine.tenant_uuid AND t.deleted_at IS NULL \
+         JOIN personas theirs ON theirs.tenant_uuid = t.tenant_uuid AND theirs.role IS NOT NULL \
+         JOIN users u ON u.user_uuid = theirs.user_uuid \
+         WHERE mine.user_uuid = $2 AND mine.role IS NOT NULL AND mine.tenant_uuid <> $1 AND NOT EXISTS \
+         (SELECT 1 FROM personas here WHERE here.user_uuid = u.user_uuid AND here.tenant_uuid = $1 AND here.role IS NOT NULL) \
+         ORDER BY u.email, u.user_uuid LIMIT $3")
+    .bind(scope.tenant_uuid())
+    .bind(user_uuid)
+    .bind(limit)
+    .all(conn)
+    .await
+}
+
 pub async fn count_members(conn: &mut Conn, scope: &Scope) -> Result<i64> {
     let (count,): (i64,) = sql("SELECT COUNT(*) FROM personas WHERE tenant_uuid = $1 AND role IS NOT NULL")
         .bind(scope.tenant_uuid())

@@ -1,0 +1,165 @@
+//! SQL of invitations.
+
+use hub_protocol::{TenantUuid, Timestamp, UserUuid};
+use uuid::Uuid;
+
+use super::{Sent, Status};
+use crate::authz::Scope;
+use crate::authz::permission::Role;
+use crate::db::{Conn, Tx, sql};
+use crate::error::Result;
+
+/// What an invitation offers to whom.
+pub struct Offer<'a> {
+    pub tenant_name: &'a str,
+    pub email: &'a str,
+    pub role: Role,
+}
+
+/// An invitation about to be made.
+pub struct NewInvitation<'a> {
+    pub email: &'a str,
+    pub role: Role,
+    pub invited_by_user_uuid: UserUuid,
+    pub sent: Sent,
+    pub now: Timestamp,
+}
+
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct Invitation {
+    pub invitation_id: i64,
+    pub tenant_uuid: TenantUuid,
+    pub email: String,
+    #[sqlx(try_from = "String")]
+    pub role: Role,
+    pub mail_uuid: Uuid,
+    pub invited_by_user_uuid: UserUuid,
+    pub created_at: Timestamp,
+    pub sent_at: Timestamp,
+    pub expires_at: Timestamp,
+    pub accepted_at: Option<Timestamp>,
+    pub accepted_by_user_uuid: Option<UserUuid>,
+    pub revoked_at: Option<Timestamp>,
+}
+
+impl Invitation {
+    pub fn status(&self, now: Timestamp) -> Status {
+        if self.accepted_at.is_some() {
+            Status::Accepted
+        } else if self.revoked_at.is_some() {
+            Status::Revoked
+        } else if self.expires_at <= now {
+            Status::Expired
+        } else {
+            Status::Pending
+        }
+    }
+}
+
+const COLUMNS: &str = "invitation_id, tenant_uuid, email, role, mail_uuid, invited_by_user_uuid, created_at, sent_at, expires_at, accepted_at, \
+    accepted_by_user_uuid, revoked_at";
+const OPEN: &str = "accepted_at IS NULL AND revoked_at IS NULL";
+
+pub async fn insert(tx: &mut Tx, scope: &Scope, new: NewInvitation<'_>) -> Result<Invitation> {
+    let NewInvitation { email, role, invited_by_user_uuid, sent, now } = new;
+    sql("INSERT INTO invitations (tenant_uuid, email, role, token_hash, mail_uuid, invited_by_user_uuid, created_at, sent_at, expires_at) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $7, $8) RETURNING ")
+    .push(COLUMNS)
+    .bind(scope.tenant_uuid())
+    .bind(email)
+    .bind(role.name())
+    .bind(sent.token_hash)
+    .bind(sent.mail_uuid)
+    .bind(invited_by_user_uuid)
+    .bind(now)
+    .bind(sent.expires_at)
+    .one(tx)
+    .await
+}
+
+pub async fn find(conn: &mut Conn, scope: &Scope, invitation_id: i64) -> Result<Option<Invitation>> {
+    sql(&format!("SELECT {COLUMNS} FROM invitations WHERE invitation_id = $1 AND tenant_uuid = $2"))
+        .bind(invitation_id)
+        .bind(scope.tenant_uuid())
+        .optional(conn)
+        .await
+}
+
+/// Of whichever tenant: who has the token knows none.
+pub async fn find_by_token(conn: &mut Conn, hash: &[u8]) -> Result<Option<Invitation>> {
+    sql(&format!("SELECT {COLUMNS} FROM invitations WHERE token_hash = $1")).bind(hash).optional(conn).await
+}
+
+/// The name of the tenant an invitation is to; nothing when it is deleted.
+pub async fn tenant_name(conn: &mut Conn, tenant_uuid: TenantUuid) -> Result<Option<String>> {
+    let row: Option<(String,)> = sql("SELECT name FROM tenants WHERE tenant_uuid = $1 AND deleted_at IS NULL")
+        .bind(tenant_uuid)
+        .optional(conn)
+        .await?;
+    Ok(row.map(|(name,)| name))
+}
+
+/// The one for this e-mail that is neither accepted nor revoked.
+pub async fn open(conn: &mut Conn, scope: &Scope, email: &str) -> Result<Option<Invitation>> {
+    sql(&format!("SELECT {COLUMNS} FROM invitations WHERE tenant_uuid = $1 AND email = $2 AND {OPEN}"))
+        .bind(scope.tenant_uuid())
+        .bind(email)
+        .optional(conn)
+        .await
+}
+
+/// Those that are neither accepted nor revoked, the last sent first.
+pub async fn list_open(conn: &mut Conn, scope: &Scope, limit: i64) -> Result<Vec<Invitation>> {
+    sql(&format!(
+        "SELECT {COLUMNS} FROM invitations WHERE tenant_uuid = $1 AND {OPEN} ORDER BY sent_at DESC, invitation_id DESC LIMIT $2"
+    ))
+    .bind(scope.tenant_uuid())
+    .bind(limit)
+    .all(conn)
+    .await
+}
+
+pub async fn count_pending(conn: &mut Conn, scope: &Scope, now: Timestamp) -> Result<i64> {
+    let (count,): (i64,) =
+        sql(&format!("SELECT COUNT(*) FROM invitations WHERE tenant_uuid = $1 AND {OPEN} AND expires_at > $2"))
+            .bind(scope.tenant_uuid())
+            .bind(now)
+            .one(conn)
+            .await?;
+    Ok(count)
+}
+
+pub async fn renew(tx: &mut Tx, scope: &Scope, invitation_id: i64, sent: Sent, now: Timestamp) -> Result<()> {
+    sql("UPDATE invitations SET token_hash = $3, mail_uuid = $4, sent_at = $5, expires_at = $6 \
+         WHERE invitation_id = $1 AND tenant_uuid = $2")
+    .bind(invitation_id)
+    .bind(scope.tenant_uuid())
+    .bind(sent.token_hash)
+    .bind(sent.mail_uuid)
+    .bind(now)
+    .bind(sent.expires_at)
+    .execute(tx)
+    .await?;
+    Ok(())
+}
+
+pub async fn revoke(tx: &mut Tx, scope: &Scope, invitation_id: i64, now: Timestamp) -> Result<()> {
+    sql("UPDATE invitations SET revoked_at = $3 WHERE invitation_id = $1 AND tenant_uuid = $2")
+        .bind(invitation_id)
+        .bind(scope.tenant_uuid())
+        .bind(now)
+        .execute(tx)
+        .await?;
+    Ok(())
+}
+
+pub async fn accept(tx: &mut Tx, scope: &Scope, invitation_id: i64, by: UserUuid, now: Timestamp) -> Result<()> {
+    sql("UPDATE invitations SET accepted_at = $3, accepted_by_user_uuid = $4 WHERE invitation_id = $1 AND tenant_uuid = $2")
+        .bind(invitation_id)
+        .bind(scope.tenant_uuid())
+        .bind(now)
+        .bind(by)
+        .execute(tx)
+        .await?;
+    Ok(())
+}

@@ -1,0 +1,28 @@
+//! SQL of mail that is still to be sent.
+
+use hub_protocol::Timestamp;
+use uuid::Uuid;
+
+use crate::db::{Conn, sql};
+use crate::error::Result;
+
+pub async fn insert(conn: &mut Conn, mail_uuid: Uuid, sealed: &[u8], now: Timestamp) -> Result<()> {
+    sql("INSERT INTO mails (mail_uuid, sealed_mail, created_at) VALUES ($1, $2, $3)")
+        .bind(mail_uuid)
+        .bind(sealed)
+        .bind(now)
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+pub async fn find(conn: &mut Conn, mail_uuid: Uuid) -> Result<Option<Vec<u8>>> {
+    let row: Option<(Vec<u8>,)> =
+        sql("SELECT sealed_mail FROM mails WHERE mail_uuid = $1").bind(mail_uuid).optional(conn).await?;
+    Ok(row.map(|(sealed,)| sealed))
+}
+
+pub async fn delete(conn: &mut Conn, mail_uuid: Uuid) -> Result<()> {
+    sql("DELETE FROM mails WHERE mail_uuid = $1").bind(mail_uuid).execute(conn).await?;
+    Ok(())
+}
