@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::authn::api_key;
+use crate::authn::key_shares;
 use crate::authn::keys::Keys;
 use crate::authn::oidc::Oidc;
 use crate::authz::Permissions;
@@ -37,7 +37,7 @@ pub struct Inner {
     /// The external issuer of people's tokens, where there is one.
     pub oidc: Option<Oidc>,
     pub permissions: Permissions,
-    pub key_shares: api_key::Shares,
+    pub key_shares: key_shares::Shares,
     pub passwords: Passwords,
     pub metrics: Metrics,
     pub credential_turns: hubs::Turns,
@@ -84,6 +84,8 @@ pub enum StartError {
     MissingMasterKey { missing: String, held: String },
     #[error("the keys cannot be read: {0}")]
     Keys(Error),
+    #[error("requests to oidc-issuer cannot be made: {0}")]
+    Oidc(reqwest::Error),
     #[error("the bus cannot be used: {0}")]
     Bus(#[from] async_nats::ConnectError),
     #[error("no thread can be started: {0}")]
@@ -103,7 +105,7 @@ impl StartError {
             Self::DatabaseUrl(_) | Self::Bus(_) => true,
             Self::OtherMasterKey | Self::MissingMasterKey { .. } | Self::Tls { .. } => true,
             Self::DataDir { .. } | Self::MasterKey(MasterKeyError::File { .. }) => false,
-            Self::Migrate(_) | Self::Keys(_) | Self::Thread(_) | Self::Listen(_) => false,
+            Self::Migrate(_) | Self::Keys(_) | Self::Oidc(_) | Self::Thread(_) | Self::Listen(_) => false,
         }
     }
 }
@@ -123,7 +125,7 @@ impl App {
         let sealer = open_sealer(&config, &db, now).await?;
         let keys = Keys::new(sealer.clone());
         keys.load(&db, now).await.map_err(keys_unread)?;
-        let oidc = config.oidc.clone().map(Oidc::new);
+        let oidc = config.oidc.clone().map(Oidc::new).transpose().map_err(StartError::Oidc)?;
         let bus = Bus::open(config.bus.as_ref()).await?;
         let (ingest, writer) = ingest::queue();
         let (streams, commits) = Streams::new(bus.is_shared());
@@ -136,7 +138,7 @@ impl App {
             keys,
             oidc,
             permissions: Permissions::new(),
-            key_shares: api_key::Shares::default(),
+            key_shares: key_shares::Shares::new(),
             passwords: Passwords::new(),
             hub_changes: hubs::Changes::new(metrics.hub_waits.clone(), bus.clone()),
             metrics,
@@ -152,6 +154,7 @@ impl App {
         let publisher = Publisher { streams: app.streams.clone(), commits, bus };
         writer.start(app.clone()).map_err(StartError::Thread)?;
         app.workers.spawn(publisher.run(app.clone()));
+        app.workers.spawn(key_shares::give_back(app.clone()));
         Ok(app)
     }
 

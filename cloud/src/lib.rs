@@ -11,6 +11,7 @@
 //! | `mail` | mail that goes out |
 //! | `tasks` | background work |
 //! | `admin` | what the command line does that no endpoint may |
+//! | `login` | what a person does at the command line to get tokens of the external issuer |
 //! | `demo` | all of it on one machine, with a view |
 
 pub mod admin;
@@ -26,6 +27,7 @@ pub mod domain;
 pub mod error;
 pub mod http;
 pub mod ingest;
+pub mod login;
 pub mod mail;
 pub mod sealing;
 pub mod tasks;

@@ -14,6 +14,7 @@ use hub_cloud::demo;
 use hub_cloud::error::Error;
 use hub_cloud::http::router;
 use hub_cloud::http::serve::{Server, stop_signal};
+use hub_cloud::login;
 use hub_cloud::tasks;
 use tracing_subscriber::EnvFilter;
 
@@ -53,6 +54,9 @@ enum Command {
     /// Look at the keys that seal secrets and sign tokens, and replace them, while the service serves
     #[command(subcommand)]
     Keys(KeysCommand),
+    /// Log in at the external issuer, and print access tokens for other commands
+    #[command(after_help = login::HELP)]
+    Login(login::Options),
     /// Print the API's description (OpenAPI 3.1)
     Openapi,
     /// Show all of it on this machine: service, a hub that hears, and what arrives
@@ -120,6 +124,15 @@ impl From<Error> for Failure {
 impl From<demo::Failure> for Failure {
     fn from(error: demo::Failure) -> Self {
         Self { exit_code: FAILED, message: error.to_string() }
+    }
+}
+
+impl From<login::Failure> for Failure {
+    fn from(error: login::Failure) -> Self {
+        match error {
+            login::Failure::WrongSetting(message) => Self { exit_code: CONFIG_REFUSED, message },
+            login::Failure::Failed(message) => Self { exit_code: FAILED, message },
+        }
     }
 }
 
@@ -233,6 +246,7 @@ async fn run(command: Command, config: Config) -> Result<(), Failure> {
             let document = serde_json::to_string_pretty(&router::describe()).unwrap_or_default();
             println!("{document}");
         }
+        Command::Login(options) => login::run(&config, &options, || Clock::System.now()).await?,
         Command::Demo(options) => demo::run(config, options).await?,
     }
     Ok(())
@@ -252,6 +266,9 @@ async fn serve(config: Config) -> Result<(), StartError> {
     raise_file_limit();
     let app = App::start(config, Clock::System).await?;
     let server = Server::bind(&app).await?;
+    if let Some(oidc) = &app.oidc {
+        oidc.prepare();
+    }
     let url = server.url();
     let shutdown = app.shutdown.clone();
     tokio::spawn(async move {

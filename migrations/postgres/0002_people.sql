@@ -55,6 +55,7 @@ CREATE TABLE transfer_requests (
     target_persona_uuid UUID,
     target_user_uuid UUID,
     target_tenant_uuid UUID,
+    message TEXT,
     status TEXT NOT NULL,
     created_at TIMESTAMPTZ NOT NULL,
     expires_at TIMESTAMPTZ NOT NULL,
@@ -62,11 +63,12 @@ CREATE TABLE transfer_requests (
     settled_by_user_uuid UUID
 );
 CREATE UNIQUE INDEX transfer_requests_pending ON transfer_requests (tenant_uuid) WHERE status = 'PENDING';
-CREATE INDEX transfer_requests_target_user ON transfer_requests (target_user_uuid, created_at);
-CREATE INDEX transfer_requests_target_tenant ON transfer_requests (target_tenant_uuid, created_at);
-CREATE INDEX transfer_requests_requester ON transfer_requests (requested_by_user_uuid, created_at);
+CREATE INDEX transfer_requests_target_user ON transfer_requests (target_user_uuid, created_at) WHERE status = 'PENDING';
+CREATE INDEX transfer_requests_target_tenant ON transfer_requests (target_tenant_uuid, created_at) WHERE status = 'PENDING';
+CREATE INDEX transfer_requests_requester ON transfer_requests (requested_by_user_uuid, created_at) WHERE status = 'PENDING';
 
--- scopes are separated by blanks. window_requests counts what was handed out, to any replica, of the minute's limit.
+-- scopes are separated by blanks. window_requests counts what was handed out of the minute's limit; window_replica is the one replica it was handed
+-- to, none when there were several.
 CREATE TABLE api_keys (
     api_key_id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     tenant_uuid UUID NOT NULL REFERENCES tenants (tenant_uuid),
@@ -81,7 +83,8 @@ CREATE TABLE api_keys (
     deactivated_at TIMESTAMPTZ,
     last_used_at TIMESTAMPTZ,
     window_minute BIGINT NOT NULL DEFAULT 0,
-    window_requests BIGINT NOT NULL DEFAULT 0
+    window_requests BIGINT NOT NULL DEFAULT 0,
+    window_replica UUID
 );
 CREATE UNIQUE INDEX api_keys_prefix ON api_keys (key_prefix);
 CREATE INDEX api_keys_tenant ON api_keys (tenant_uuid, api_key_id);
@@ -95,21 +98,32 @@ CREATE TABLE sealing_keys (
 -- A new signing key is published before it signs.
 ALTER TABLE signing_keys ADD COLUMN signs_from TIMESTAMPTZ NOT NULL DEFAULT '1970-01-01T00:00:00Z';
 
+-- actor is USER, API_KEY, HUB or SYSTEM; actor_name is the worker's, where it was one. actor_key tells one actor of all kinds: `USER:<uuid>`,
+-- `API_KEY:<id>`, `HUB:<uuid>`, `SYSTEM:<name>`.
+ALTER TABLE audit_logs ADD COLUMN actor_name TEXT;
+ALTER TABLE audit_logs ADD COLUMN actor_key TEXT NOT NULL DEFAULT '';
 ALTER TABLE audit_logs ADD COLUMN persona_uuid UUID;
 ALTER TABLE audit_logs ADD COLUMN api_key_id BIGINT;
 ALTER TABLE audit_logs ADD COLUMN address TEXT;
 ALTER TABLE audit_logs ADD COLUMN object_type TEXT NOT NULL DEFAULT '';
 ALTER TABLE audit_logs ADD COLUMN before_state JSONB;
 ALTER TABLE audit_logs ADD COLUMN after_state JSONB;
+UPDATE audit_logs SET actor_name = actor, actor = 'SYSTEM' WHERE actor NOT IN ('USER', 'HUB');
+UPDATE audit_logs SET object_type = split_part(action, '.', 1),
+    actor_key = actor || ':' || COALESCE(actor_name, CAST(actor_uuid AS TEXT), '');
+
+-- Every list is in the order of time. What is narrowed to neither one actor nor one object is read kind by kind of actor and put together, so that
+-- one index serves a filter with and without the kind. What follows the id is there to be looked at without the row.
 DROP INDEX audit_logs_tenant;
-CREATE INDEX audit_logs_tenant ON audit_logs (tenant_uuid, created_at, audit_log_id);
-CREATE INDEX audit_logs_tenant_actor ON audit_logs (tenant_uuid, actor_uuid, created_at, audit_log_id);
-CREATE INDEX audit_logs_tenant_action ON audit_logs (tenant_uuid, action, created_at, audit_log_id);
-CREATE INDEX audit_logs_tenant_target ON audit_logs (tenant_uuid, target, created_at, audit_log_id);
-CREATE INDEX audit_logs_time ON audit_logs (created_at, audit_log_id);
-CREATE INDEX audit_logs_actor ON audit_logs (actor_uuid, created_at, audit_log_id);
-CREATE INDEX audit_logs_action ON audit_logs (action, created_at, audit_log_id);
-CREATE INDEX audit_logs_target ON audit_logs (target, created_at, audit_log_id);
+CREATE INDEX audit_logs_tenant ON audit_logs (tenant_uuid, actor, created_at, audit_log_id);
+CREATE INDEX audit_logs_tenant_actor ON audit_logs (tenant_uuid, actor_key, created_at, audit_log_id, action, object_type);
+CREATE INDEX audit_logs_tenant_action ON audit_logs (tenant_uuid, action, actor, created_at, audit_log_id);
+CREATE INDEX audit_logs_tenant_type ON audit_logs (tenant_uuid, object_type, actor, created_at, audit_log_id);
+CREATE INDEX audit_logs_all ON audit_logs (actor, created_at, audit_log_id);
+CREATE INDEX audit_logs_actor ON audit_logs (actor_key, created_at, audit_log_id, action, object_type);
+CREATE INDEX audit_logs_action ON audit_logs (action, actor, created_at, audit_log_id);
+CREATE INDEX audit_logs_type ON audit_logs (object_type, actor, created_at, audit_log_id);
+CREATE INDEX audit_logs_target ON audit_logs (target, created_at, audit_log_id, tenant_uuid, actor_key, actor, action, object_type);
 
 -- What was done stays done: the service itself cannot rewrite it.
 CREATE FUNCTION audit_logs_append_only() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'audit_logs is append-only'; END $$;

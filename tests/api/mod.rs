@@ -1,17 +1,27 @@
 //! Endpoints as their callers see them.
 
+mod api_keys;
+mod audit;
 mod auth;
 mod bad_input;
 mod bad_requests;
 mod claims;
 mod desired_state;
+mod diagnostics;
+mod external_issuer;
 mod hubs;
 mod hygiene;
+mod key_limits;
+mod owners;
 mod invitations;
 mod passwords;
 mod refresh;
+mod revocation;
 mod service;
 mod streams;
+mod tenant_changes;
 mod tenants;
+mod transfers;
+mod token_attacks;
 mod upload_refusals;
 mod uploads;

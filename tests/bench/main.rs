@@ -1,6 +1,8 @@
 //! Benches of the whole product. Each prints its figure beside a raw limit measured in the same run, because machines differ and the ratio does not.
 //! Run all of them with `tests/bench/run`.
 
+mod audit;
+mod auth;
 mod fleet;
 mod group_commit;
 mod ingest;
@@ -17,6 +19,8 @@ usage: bench [NAME...] [--backend sqlite|postgres]
   ingest        a fleet's uploads of 50 events, beside the same rows written straight into the database
   group-commit  uploads of one event, 200 in flight, beside one transaction for each
   stream        time from upload to subscriber under load, and memory of idle subscribers
+  auth          what knowing and allowing a caller adds to a request, beside the same request without
+  audit         filtered pages of a million audit entries, beside a look-up by primary key
   start         start of the service on an existing database
   agent         what an advertisement costs the agent, beside bleak on the same bus (by itself, or with no name given)
 
@@ -29,7 +33,7 @@ fn main() {
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
-            "ingest" | "group-commit" | "stream" | "start" => names.push(argument),
+            "ingest" | "group-commit" | "stream" | "auth" | "audit" | "start" => names.push(argument),
             "--backend" => match arguments.next().as_deref() {
                 Some("sqlite") => backends.retain(|backend| *backend == Backend::Sqlite),
                 Some("postgres") => backends.retain(|backend| *backend == Backend::Postgres),
@@ -55,6 +59,12 @@ fn main() {
             }
             if wanted("stream") {
                 stream::run(backend).await;
+            }
+            if wanted("auth") {
+                auth::run(backend).await;
+            }
+            if wanted("audit") {
+                audit::run(backend).await;
             }
             if wanted("start") {
                 service::measure_start(backend).await;

@@ -1,8 +1,13 @@
-//! What belongs to another tenant does not exist, and a hub is nobody but itself.
+//! What belongs to another tenant does not exist, a hub is nobody but itself, and who is refused has changed nothing.
 
-use hub_tests::{Call, Reply, SimulatedHub, backends};
+use hub_cloud::authz::permission::{KeyAccess, Role, TABLE};
+use hub_tests::{Call, Client, Person, Reply, SimulatedHub, Tenant, backends};
+use reqwest::Method;
+use reqwest::header::HeaderName;
+use serde_json::json;
 
-use super::document::operations;
+use super::document::{Operation, operations};
+use super::dump::{differences, dump};
 use super::world::{Objects, World};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -75,5 +80,143 @@ async fn a_hub_acts_for_no_other_hub() {
             tried += 1;
         }
         assert!(tried >= 3, "only {tried} operations name the hub");
+    }
+}
+
+/// Everybody who has no business with an object of the first tenant, made once; who they are is said when they get in.
+struct Intruders {
+    /// Members by role.
+    members: Vec<(Role, Client)>,
+    /// In no tenant at all.
+    nobody: Client,
+    /// Member of no tenant either.
+    platform_admin: Client,
+    neighbour: SimulatedHub,
+    /// The first tenant's, with a scope that no operation of these asks for; and one of the other tenant with all scopes.
+    weak_key: String,
+    foreign_key: String,
+}
+
+impl Intruders {
+    async fn new(world: &World) -> Self {
+        let nobody = Person::register(&world.app.client()).await.client;
+        Self {
+            members: world.members().await,
+            nobody,
+            platform_admin: Person::register(&world.app.client()).await.as_platform_admin(&world.app),
+            neighbour: SimulatedHub::claim(&world.tenant).await,
+            weak_key: world.tenant.stored_api_key(&world.app, "billing:read").await,
+            foreign_key: world.other.stored_api_key(&world.app, "*").await,
+        }
+    }
+
+    /// Those whom the operation is not for, each with a name.
+    fn of(&self, world: &World, operation: &Operation) -> Vec<(String, Client)> {
+        let tenant_uuid = world.tenant.tenant_uuid;
+        let with_key = |client: Client, key: &str| client.header(HeaderName::from_static("x-api-key"), key);
+        let anyone = world.app.client();
+        let (kind, permission) = operation.access().split_once(':').unwrap_or((operation.access(), ""));
+        let mut found: Vec<(String, Client)> = Vec::new();
+        let mut add = |who: &str, client: Client| found.push((who.to_owned(), client));
+        match kind {
+            "tenant" => {
+                let (_, bit, key) = TABLE.iter().find(|(name, ..)| *name == permission).expect("a row of the table");
+                let named_by_path = operation.path.contains("{tenantUuid}");
+                let other = &world.other;
+                add(
+                    "another tenant's OWNER, as such",
+                    if named_by_path { other.owner.client.clone() } else { other.client.clone() },
+                );
+                add("another tenant's OWNER, naming this one", other.owner.client.tenant(tenant_uuid));
+                add("someone without a tenant", self.nobody.tenant(tenant_uuid));
+                add("a platform administrator", self.platform_admin.tenant(tenant_uuid));
+                add("another tenant's key", with_key(anyone.tenant(tenant_uuid), &self.foreign_key));
+                if !named_by_path {
+                    add("another tenant's key, as such", with_key(anyone.tenant(other.tenant_uuid), &self.foreign_key));
+                }
+                if *key != KeyAccess::Any {
+                    add("a key without the scope", with_key(anyone.tenant(tenant_uuid), &self.weak_key));
+                }
+                for (role, client) in self.members.iter().filter(|(role, _)| !role.allows(*bit)) {
+                    add(role.name(), client.clone());
+                }
+            }
+            // Of these only transfers name an object: a person's own part in them decides.
+            "user" => {
+                add("someone without a tenant", self.nobody.clone());
+                add("a platform administrator", self.platform_admin.clone());
+                add("a key", with_key(anyone.tenant(tenant_uuid), &self.weak_key));
+                let is_cancel = operation.path.ends_with("/cancel");
+                add(if is_cancel { "whom it is offered to" } else { "who asked" }, world.other.owner.client.clone());
+                self.members.iter().for_each(|(role, client)| add(role.name(), client.clone()));
+            }
+            "platform" => {
+                add("someone without a tenant", self.nobody.clone());
+                add("another tenant's OWNER", world.other.client.clone());
+                self.members.iter().for_each(|(role, client)| add(role.name(), client.clone()));
+            }
+            "hub" => add("another hub", self.neighbour.client.clone()),
+            other => panic!("nobody knows who may not call with the x-access `{other}`"),
+        }
+        found
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_may_not_is_refused_and_changes_nothing() {
+    for backend in backends() {
+        let world = World::new(backend).await;
+        let intruders = Intruders::new(&world).await;
+        let (mut tried, mut faults) = (0, Vec::new());
+        for operation in operations() {
+            if operation.path_parameters().is_empty() || operation.access() == "public" {
+                continue;
+            }
+            // The objects and the body are made first: what happens from then on is the intruders' doing. The tenant is the one they are members of.
+            let in_tenant = operation.path.replace("{tenantUuid}", &world.tenant.tenant_uuid.to_string());
+            let path = world.path_of(&Operation { path: in_tenant, ..operation.clone() }, Objects::Real).await;
+            let body = world.body(&operation).await;
+            let mut before = dump(&world.app).await;
+            for (who, client) in intruders.of(&world, &operation) {
+                let method: Method = operation.method.parse().expect("a method");
+                let request = client.request(method, &path);
+                let reply = match &body {
+                    Some(body) => request.json(body),
+                    None => request,
+                };
+                let reply = reply.call().await;
+                if !matches!(reply.status.as_u16(), 403 | 404) {
+                    faults.push(format!("{}: {who}: {} {}", operation.name(), reply.status, reply.body));
+                }
+                let after = dump(&world.app).await;
+                let changes = differences(&before, &after);
+                faults
+                    .extend(changes.into_iter().map(|change| format!("{}: {who} changed {change}", operation.name())));
+                before = after;
+                tried += 1;
+            }
+        }
+        assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
+        assert!(tried > 150, "only {tried} tries");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pending_transfer_is_seen_by_those_it_concerns() {
+    for backend in backends() {
+        let world = World::new(backend).await;
+        let offered = Tenant::create_by(&world.tenant.owner).await;
+        let request_uuid = offered.offer(&json!({"targetPersonaUuid": world.guest.login.persona_uuid})).await;
+        for (client, list, sees) in [
+            (&world.guest.client, "incoming", true),
+            (&world.guest.client, "outgoing", false),
+            (&world.tenant.owner.client, "outgoing", true),
+            (&world.tenant.owner.client, "incoming", false),
+            (&world.other.owner.client, "incoming", false),
+            (&world.other.owner.client, "outgoing", false),
+        ] {
+            let reply = client.get(&format!("/tenant/transfer-requests/{list}")).call().await.expect(200);
+            assert_eq!(reply.body.contains(&request_uuid), sees, "{list}: {}", reply.body);
+        }
     }
 }

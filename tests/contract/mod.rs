@@ -4,6 +4,7 @@
 mod answers;
 mod authorization;
 pub mod document;
+mod dump;
 mod isolation;
 mod schema;
 mod specification;

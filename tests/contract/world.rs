@@ -27,7 +27,7 @@ pub struct World {
     pub hub: SimulatedHub,
     pub admin: Client,
     /// Member of no tenant, until let in.
-    guest: Person,
+    pub guest: Person,
     ble_event_id: i64,
 }
 
@@ -70,6 +70,8 @@ impl World {
             "hub" => self.hub.client.clone(),
             "platform" => self.admin.clone(),
             "user" => self.tenant.owner.client.clone(),
+            // A path that names the tenant needs no header, and may name another tenant of the same owner.
+            _ if operation.path.contains("{tenantUuid}") => self.tenant.owner.client.clone(),
             _ => self.tenant.client.clone(),
         }
     }
@@ -90,6 +92,14 @@ impl World {
             let object = match (name, objects) {
                 // One for each request: deleting it is one of them.
                 ("claimCode", Objects::Real) => self.tenant.claim_code().await,
+                ("apiKeyId", Objects::Real) => {
+                    self.tenant.api_key(json!({"scopes": ["hubs:read"]})).await.api_key_id.to_string()
+                }
+                ("targetPersonaUuid", Objects::Real) => self.tenant.let_in(&self.guest, Role::Viewer).await.to_string(),
+                ("tenantUuid", Objects::Real) if takes_the_tenant(operation) => {
+                    Tenant::create_by(&self.tenant.owner).await.tenant_uuid.to_string()
+                }
+                ("requestUuid", Objects::Real) => self.transfer_for(operation).await,
                 ("invitationId", Objects::Real) => self.invitation().await.0,
                 ("token", Objects::Real) => self.invitation().await.1,
                 ("targetPersonaUuid" | "personaUuid", Objects::Real) => self.tenant.let_in(&self.guest, Role::Viewer).await.to_string(),
@@ -98,6 +108,15 @@ impl World {
             path = path.replace(&format!("{{{name}}}"), &object);
         }
         path
+    }
+
+    /// A pending transfer that the rightful caller may do this to.
+    async fn transfer_for(&self, operation: &Operation) -> String {
+        let (from, to) = match operation.path.ends_with("/cancel") {
+            true => (&self.tenant.owner, &self.other.owner),
+            false => (&self.other.owner, &self.tenant.owner),
+        };
+        Tenant::create_by(from).await.offer(&json!({"targetPersonaUuid": to.login.persona_uuid})).await
     }
 
     /// A new invitation of the first tenant: its id, and its token.
@@ -133,6 +152,7 @@ impl World {
             ("address", Objects::Unknown) => "FF:FF:FF:FF:FF:FF".to_owned(),
             ("bleEventId", Objects::Real) => self.ble_event_id.to_string(),
             ("claimCode", Objects::Unknown) => "0000-0000-0000-0000".to_owned(),
+            ("apiKeyId", Objects::Unknown) => "999999999".to_owned(),
             ("invitationId", Objects::Unknown) => "4242424242".to_owned(),
             (_, Objects::Unknown) if name.to_lowercase().ends_with("uuid") => Uuid::new_v4().to_string(),
             (_, Objects::Unknown) => "1".to_owned(),
@@ -198,6 +218,7 @@ impl World {
             // Two, since each is good for one use.
             "$refreshToken" => json!(self.guest.login.refresh_token),
             "$logoutToken" => json!(self.other.owner.login.refresh_token),
+            "$otherPersonaUuid" => json!(self.other.owner.login.persona_uuid),
             "$personaUuid" => json!(self.guest.login.persona_uuid),
             "$newPassword" => json!(format!("the password {}", Uuid::new_v4())),
             "$resetToken" => json!(self.reset_token().await),
@@ -213,6 +234,12 @@ impl World {
             _ => panic!("samples.json uses {name}, which tests/contract/world.rs does not know"),
         }
     }
+}
+
+/// Operations after which the tenant in the path is gone, or cannot be asked the same again: they get one of their own.
+fn takes_the_tenant(operation: &Operation) -> bool {
+    let name = operation.name();
+    name == "DELETE /tenant/tenants/{tenantUuid}" || name == "POST /tenant/tenants/{tenantUuid}/transfer"
 }
 
 /// Invites somebody; answers the invitation.

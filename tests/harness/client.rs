@@ -68,6 +68,10 @@ impl Client {
         self.request(Method::PATCH, path)
     }
 
+    pub fn put(&self, path: &str) -> RequestBuilder {
+        self.request(Method::PUT, path)
+    }
+
     pub fn delete(&self, path: &str) -> RequestBuilder {
         self.request(Method::DELETE, path)
     }

@@ -5,6 +5,7 @@ pub mod app;
 pub mod client;
 pub mod cluster;
 pub mod hub;
+pub mod issuer;
 pub mod mail;
 pub mod people;
 pub mod postgres;
@@ -16,7 +17,7 @@ pub use app::{Backend, Options, TestApp, backends};
 pub use client::{Call, Client, Reply};
 pub use hub::SimulatedHub;
 pub use mail::MailServer;
-pub use people::{Person, Tenant};
+pub use people::{ApiKey, Person, Tenant};
 pub use process::{Cloud, Process};
 pub use stream::Follower;
 

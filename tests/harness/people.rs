@@ -4,7 +4,9 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hub_cloud::authn::user::{self, Session, User};
 use hub_cloud::authz::permission::Role;
+use hub_cloud::db::sql;
 use hub_protocol::{PersonaUuid, TenantUuid, Timestamp, UserUuid};
+use reqwest::header::HeaderName;
 use serde::Deserialize;
 use serde_json::json;
 use uuid::Uuid;
@@ -63,6 +65,14 @@ impl Person {
     }
 }
 
+/// A tenant's key, and who calls with it.
+#[derive(Clone)]
+pub struct ApiKey {
+    pub api_key_id: i64,
+    pub raw: String,
+    pub client: Client,
+}
+
 /// A tenant as its owner sees it.
 #[derive(Clone)]
 pub struct Tenant {
@@ -90,9 +100,7 @@ impl Tenant {
 
     /// Someone new with this role, acting in this tenant.
     pub async fn member(&self, role: Role) -> Client {
-        let person = Person::register(&Client::new(&self.client.url)).await;
-        self.let_in(&person, role).await;
-        person.client.tenant(self.tenant_uuid)
+        self.member_person(role).await.client.tenant(self.tenant_uuid)
     }
 
     /// Makes someone a member; answers the persona they have here.
@@ -102,6 +110,52 @@ impl Tenant {
         let member = self.client.post(&path).json(&body).call().await.expect(200).json();
         let persona_uuid = member["data"]["personaUuid"].as_str().and_then(|uuid| uuid.parse().ok());
         persona_uuid.unwrap_or_else(|| panic!("no personaUuid in {member}"))
+    }
+
+    /// A new API key; the body says with which scopes and the like, and needs no name.
+    pub async fn api_key(&self, mut body: serde_json::Value) -> ApiKey {
+        body["name"] = json!("a back-end");
+        let reply = self.client.post("/tenant/api-keys").json(&body).call().await.expect(201).json();
+        let raw = reply["data"]["apiKey"].as_str().expect("a key").to_owned();
+        let api_key_id = reply["data"]["apiKeyId"].as_i64().expect("an id");
+        let client = Client::new(&self.client.url).header(HeaderName::from_static("x-api-key"), &raw);
+        ApiKey { api_key_id, raw, client: client.tenant(self.tenant_uuid) }
+    }
+
+    /// As `member`, for tests that need to know who it is.
+    pub async fn member_person(&self, role: Role) -> Person {
+        let person = Person::register(&Client::new(&self.client.url)).await;
+        self.let_in(&person, role).await;
+        person
+    }
+
+    /// Offers the tenant to somebody; answers the request's uuid.
+    pub async fn offer(&self, body: &serde_json::Value) -> String {
+        let path = format!("/tenant/tenants/{}/transfer", self.tenant_uuid);
+        let reply = self.client.post(&path).json(body).call().await.expect(200);
+        reply.json()["data"]["requestUuid"].as_str().expect("a request").to_owned()
+    }
+
+    /// An API key with these scopes, as it is sent.
+    pub async fn stored_api_key(&self, app: &TestApp, scopes: &str) -> String {
+        let id: String = Uuid::new_v4().simple().to_string().chars().take(8).collect();
+        let secret = Uuid::new_v4().simple().to_string();
+        let mut tx = app.app.db.begin().await.expect("a transaction");
+        sql("INSERT INTO api_keys (tenant_uuid, key_prefix, secret_hash, name, scopes, rate_limit_per_minute, \
+             created_by_user_uuid, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)")
+        .bind(self.tenant_uuid)
+        .bind(id.as_str())
+        .bind(hub_cloud::sealing::hash(&secret))
+        .bind("a test's key")
+        .bind(scopes)
+        .bind(1_000_000_i64)
+        .bind(self.owner.login.user_uuid)
+        .bind(app.app.clock.now())
+        .execute(&mut tx)
+        .await
+        .expect("a key");
+        tx.commit_unaudited("a test's own set-up").await.expect("a commit");
+        format!("hmk_{id}_{secret}")
     }
 
     /// A code that claims one hub.

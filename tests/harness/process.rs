@@ -16,7 +16,7 @@ use crate::app::Backend;
 use crate::postgres::Database;
 
 /// A start that takes longer has failed.
-const START_TIMEOUT: Duration = Duration::from_secs(30);
+const START_TIMEOUT: Duration = Duration::from_secs(60);
 /// Lines kept to show when something goes wrong.
 const KEPT_LINES: usize = 40;
 
@@ -40,8 +40,13 @@ impl Process {
     /// Starts a program of this workspace.
     pub fn start(name: &str, arguments: &[&str], environment: &[(&str, &str)]) -> Self {
         let mut command = Command::new(program(name));
-        command.args(arguments).envs(environment.iter().copied());
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(true);
+        command.args(arguments).envs(environment.iter().copied()).stdin(Stdio::null());
+        Self::spawn(name, command)
+    }
+
+    /// Starts any program; what it reads from is the caller's choice.
+    pub fn spawn(name: &str, mut command: Command) -> Self {
+        command.stdout(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(true);
         let mut child = command.spawn().unwrap_or_else(|error| panic!("{name} does not start: {error}"));
         let mut stderr = BufReader::new(child.stderr.take().expect("standard error is piped")).lines();
         let lines = Arc::new(Mutex::new(VecDeque::new()));

@@ -1,6 +1,7 @@
 //! The real programs, and what befalls them.
 
 mod crash;
+mod login;
 mod outage;
 
 use hub_tests::{Call, Client};

@@ -1,32 +1,66 @@
-//! API keys: `hmk_<8 characters, its id>_<32 characters, its secret>`. Only the hash of the secret is stored; a key is found by its id. Each key has
-//! a limit of requests a minute, counted across replicas.
+//! API keys: `hmk_<8 characters, its id>_<32 characters, its secret>`. Only the hash of the secret is stored; a key is found by its id. How a key's limit
+//! of requests a minute is counted is in [`super::key_shares`].
 
-use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use axum::http::request::Parts;
-use hub_protocol::TenantUuid;
+use hub_protocol::{TenantUuid, Timestamp};
 
+use super::key_shares;
 use crate::app::App;
 use crate::authz::KeyScopes;
-use crate::domain::api_keys;
 use crate::error::{Error, Result};
+use crate::sealing;
 
 const HEADER: &str = "x-api-key";
 /// Secret scanners know our keys by it.
-pub const PREFIX: &str = "hmk_";
-pub const ID_CHARS: usize = 8;
-pub const SECRET_CHARS: usize = 32;
+const PREFIX: &str = "hmk_";
+const ID_CHARS: usize = 8;
+const SECRET_CHARS: usize = 32;
 
 /// A key that is in force.
 #[derive(Clone, Debug)]
 pub struct ApiKey {
     pub api_key_id: i64,
     pub tenant_uuid: TenantUuid,
+    /// The key's public half, as people see it.
+    pub key_prefix: String,
     pub name: String,
     pub scopes: KeyScopes,
     pub rate_limit_per_minute: i64,
+    pub expires_at: Option<Timestamp>,
+}
+
+/// A key about to be handed out.
+pub struct NewKey {
+    /// Its public half, without the `hmk_`.
+    pub id: String,
+    /// The whole of it, to be shown once.
+    pub raw: String,
+    pub secret_hash: Vec<u8>,
+}
+
+/// What people see of the key with this id.
+pub fn prefix_of(id: &str) -> String {
+    format!("{PREFIX}{id}")
+}
+
+pub fn generate() -> NewKey {
+    let (id, secret) = (random_word(ID_CHARS), random_word(SECRET_CHARS));
+    NewKey { raw: format!("{}_{secret}", prefix_of(&id)), secret_hash: sealing::hash(&secret), id }
+}
+
+/// Letters and digits, each as likely as any other.
+fn random_word(chars: usize) -> String {
+    const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    let mut word = String::with_capacity(chars);
+    while word.len() < chars {
+        // Six bits are one of 64: two of those stand for no character and are drawn again.
+        let drawn = sealing::random::<64>().map(|byte| ALPHABET.get(usize::from(byte & 63)).copied());
+        word.extend(drawn.into_iter().flatten().map(char::from).take(chars - word.len()));
+    }
+    word
 }
 
 /// Whether the request names a key, on a path where keys go before user tokens.
@@ -35,21 +69,23 @@ pub fn is_present(parts: &Parts) -> bool {
 }
 
 /// The key of the request's header, charged with one request. Whatever is wrong with it is one answer: a guesser learns nothing.
-pub async fn authenticate(app: &App, parts: &Parts) -> Result<ApiKey> {
-    let key = parts.headers.get(HEADER).and_then(|value| value.to_str().ok()).ok_or_else(invalid)?;
-    let (id, secret) = split(key.trim()).ok_or_else(invalid)?;
+pub async fn authenticate(app: &App, parts: &Parts) -> Result<Arc<ApiKey>> {
+    let mut values = parts.headers.get_all(HEADER).iter();
+    // Of several, whoever stands between us and the client may have looked at another one.
+    let (Some(value), None) = (values.next(), values.next()) else { return Err(invalid()) };
+    let (id, secret) = value.to_str().ok().and_then(split).ok_or_else(invalid)?;
     let facts = app.permissions.api_key(&app.db, id).await?.ok_or_else(invalid)?;
-    verify_slices_are_equal(&facts.secret_hash, &crate::sealing::hash(secret)).map_err(|_| invalid())?;
-    if facts.expires_at.is_some_and(|expires_at| expires_at <= app.clock.now()) {
+    verify_slices_are_equal(&facts.secret_hash, &sealing::hash(secret)).map_err(|_| invalid())?;
+    if facts.key.expires_at.is_some_and(|expires_at| expires_at <= app.clock.now()) {
         return Err(invalid());
     }
-    charge(app, &facts.key).await?;
+    key_shares::charge(app, &facts.key).await?;
     Ok(facts.key)
 }
 
 /// Id and secret, where the text has the form of a key.
 fn split(key: &str) -> Option<(&str, &str)> {
-    let (id, secret) = key.strip_prefix(PREFIX)?.split_once('_')?;
+    let (id, secret) = key.trim().strip_prefix(PREFIX)?.split_once('_')?;
     let is_word =
         |word: &str, chars: usize| word.len() == chars && word.bytes().all(|byte| byte.is_ascii_alphanumeric());
     (is_word(id, ID_CHARS) && is_word(secret, SECRET_CHARS)).then_some((id, secret))
@@ -59,69 +95,10 @@ fn invalid() -> Error {
     Error::unauthorized("INVALID_API_KEY", "the API key is not valid, or no longer")
 }
 
-/// What this replica may still let through of the minute's requests, key by key. The database hands out the limit in shares, each a part of what is
-/// left, down to single requests: so few requests touch it, and all replicas together let through as many as the limit says.
-#[derive(Debug, Default)]
-pub struct Shares(Mutex<Held>);
-
-#[derive(Debug, Default)]
-struct Held {
-    minute: i64,
-    left: HashMap<i64, i64>,
-}
-
-impl Shares {
-    /// Takes one request out of the share held; none when it is used up.
-    fn take(&self, api_key_id: i64, minute: i64) -> bool {
-        let mut held = self.of_minute(minute);
-        match held.left.get_mut(&api_key_id) {
-            Some(left @ 1..) => {
-                *left -= 1;
-                true
-            }
-            _ => false,
-        }
-    }
-
-    fn add(&self, api_key_id: i64, minute: i64, requests: i64) {
-        *self.of_minute(minute).left.entry(api_key_id).or_default() += requests;
-    }
-
-    /// A minute that is over takes its shares with it.
-    fn of_minute(&self, minute: i64) -> MutexGuard<'_, Held> {
-        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if held.minute != minute {
-            *held = Held { minute, left: HashMap::new() };
-        }
-        held
-    }
-}
-
-/// Counts one request against the key's limit, or refuses it with 429.
-async fn charge(app: &App, key: &ApiKey) -> Result<()> {
-    let now = app.clock.now();
-    let minute = now.as_secs().div_euclid(60);
-    if app.key_shares.take(key.api_key_id, minute) {
-        return Ok(());
-    }
-    match api_keys::take_share(&app.db, key.api_key_id, minute, now).await? {
-        share @ 1.. => {
-            app.key_shares.add(key.api_key_id, minute, share - 1);
-            Ok(())
-        }
-        _ => {
-            let wait_secs = (60 - now.as_secs().rem_euclid(60)).unsigned_abs();
-            let limit = key.rate_limit_per_minute;
-            Err(Error::too_many_requests(format!("this API key may make {limit} requests a minute"), wait_secs)
-                .with_header("ratelimit-limit", limit)
-                .with_header("ratelimit-remaining", 0)
-                .with_header("ratelimit-reset", wait_secs))
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
     #[test]
@@ -141,12 +118,20 @@ mod tests {
     }
 
     #[test]
-    fn a_share_ends_with_its_minute() {
-        let shares = Shares::default();
-        assert!(!shares.take(1, 10));
-        shares.add(1, 10, 2);
-        assert!(shares.take(1, 10) && shares.take(1, 10) && !shares.take(1, 10));
-        shares.add(1, 10, 2);
-        assert!(!shares.take(2, 10) && !shares.take(1, 11), "another key, another minute");
+    fn a_new_key_is_read_as_what_it_is() {
+        let key = generate();
+        let (id, secret) = split(&key.raw).expect("a key");
+        assert_eq!(id, key.id);
+        assert_eq!(sealing::hash(secret), key.secret_hash);
+        assert_ne!(generate().raw, key.raw);
+    }
+
+    #[test]
+    fn every_character_is_as_likely() {
+        let mut counts: BTreeMap<char, u32> = BTreeMap::new();
+        random_word(62 * 2000).chars().for_each(|c| *counts.entry(c).or_default() += 1);
+        assert_eq!(counts.len(), 62);
+        // Six standard deviations: this fails once in millions of runs.
+        assert!(counts.values().all(|count| (1730..=2270).contains(count)), "{counts:?}");
     }
 }

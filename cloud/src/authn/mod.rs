@@ -3,6 +3,7 @@
 
 pub mod api_key;
 pub mod hub;
+pub mod key_shares;
 pub mod keys;
 pub mod oidc;
 pub mod user;
@@ -11,14 +12,23 @@ use axum::http::{HeaderMap, header};
 
 use crate::error::{Error, Result};
 
+/// Longer than any token: what is longer is not looked at.
+const MAX_TOKEN_BYTES: usize = 16 * 1024;
+
 /// The token of `Authorization: Bearer ...`.
 pub fn bearer(headers: &HeaderMap) -> Result<&str> {
-    let Some(value) = headers.get(header::AUTHORIZATION) else {
+    let mut values = headers.get_all(header::AUTHORIZATION).iter();
+    let Some(value) = values.next() else {
         let message = "this endpoint needs the header `Authorization: Bearer <token>`";
         return Err(Error::unauthorized("UNAUTHENTICATED", message));
     };
+    // A proxy in front may have gone by the other one.
+    if values.next().is_some() {
+        return Err(Error::unauthorized("UNAUTHENTICATED", "the `Authorization` header must be sent once"));
+    }
     let token = value.to_str().ok().and_then(|value| value.split_once(' '));
     match token {
+        Some((_, token)) if token.len() > MAX_TOKEN_BYTES => Err(invalid_token()),
         Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") && !token.trim().is_empty() => Ok(token.trim()),
         _ => Err(Error::unauthorized("UNAUTHENTICATED", "the `Authorization` header must be `Bearer <token>`")),
     }

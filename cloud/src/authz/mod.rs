@@ -6,7 +6,7 @@ pub mod permission;
 mod policy;
 mod scope;
 
-pub use cache::{LEASE, Permissions};
+pub use cache::{LEASE, Permissions, Statistics};
 pub use permission::KeyScopes;
 pub use policy::{Authorized, Caller, Member, PlatformAdmin, Public, TENANT_HEADER, require};
-pub use scope::{Actor, Scope};
+pub use scope::{Actor, ActorType, Scope};

@@ -3,6 +3,7 @@
 
 use std::convert::Infallible;
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use aide::OperationInput;
 use aide::generate::GenContext;
@@ -17,6 +18,7 @@ use crate::app::App;
 use crate::authn::api_key::{self, ApiKey};
 use crate::authn::hub::{Hub, RefreshingHub, UploadingHub};
 use crate::authn::user::{self, User};
+use crate::domain::api_keys;
 use crate::error::{Error, Result};
 use crate::http::extract::path_parameter;
 
@@ -34,7 +36,21 @@ pub struct Authorized<P> {
 #[derive(Clone, Debug)]
 pub enum Caller {
     Member { user: User, persona_uuid: PersonaUuid, role: Role },
-    ApiKey(ApiKey),
+    ApiKey(Arc<ApiKey>),
+}
+
+impl Caller {
+    /// Whether the caller would be let in again, for what goes on after its request. A database that is away is no reason to end it.
+    pub async fn may_go_on<P: Permission>(&self, app: &App, tenant_uuid: TenantUuid) -> bool {
+        let welcome = match self {
+            Self::Member { user, .. } => {
+                let member = app.permissions.member(&app.db, user, tenant_uuid).await;
+                member.map(|member| member.is_some_and(|member| member.role.allows(P::BIT)))
+            }
+            Self::ApiKey(key) => api_keys::is_in_force(app, key.api_key_id).await,
+        };
+        welcome.unwrap_or_else(|error| error.status().is_server_error())
+    }
 }
 
 /// As [`Authorized`], for what only a person may do.

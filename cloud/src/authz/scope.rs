@@ -20,14 +20,46 @@ pub enum Actor {
     System(&'static str),
 }
 
-impl Actor {
-    /// `USER`, `API_KEY`, `HUB`, or a worker's name.
-    pub const fn kind(&self) -> &'static str {
+/// The kinds of actor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum ActorType {
+    User,
+    ApiKey,
+    Hub,
+    /// A background worker or the command line.
+    System,
+}
+
+impl ActorType {
+    pub const ALL: [Self; 4] = [Self::User, Self::ApiKey, Self::Hub, Self::System];
+
+    pub const fn name(self) -> &'static str {
         match self {
-            Self::User { .. } => "USER",
-            Self::ApiKey(_) => "API_KEY",
-            Self::Hub(_) => "HUB",
-            Self::System(name) => name,
+            Self::User => "USER",
+            Self::ApiKey => "API_KEY",
+            Self::Hub => "HUB",
+            Self::System => "SYSTEM",
+        }
+    }
+}
+
+/// As the database holds it.
+impl TryFrom<String> for ActorType {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, String> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| format!("unknown kind of actor {name}"))
+    }
+}
+
+impl Actor {
+    pub const fn kind(&self) -> ActorType {
+        match self {
+            Self::User { .. } => ActorType::User,
+            Self::ApiKey(_) => ActorType::ApiKey,
+            Self::Hub(_) => ActorType::Hub,
+            Self::System(_) => ActorType::System,
         }
     }
 
@@ -36,6 +68,25 @@ impl Actor {
             Self::User { user_uuid, .. } => Some(user_uuid.0),
             Self::Hub(hub_uuid) => Some(hub_uuid.0),
             Self::ApiKey(_) | Self::System(_) => None,
+        }
+    }
+
+    /// A worker's name.
+    pub const fn name(&self) -> Option<&'static str> {
+        match self {
+            Self::System(name) => Some(name),
+            Self::User { .. } | Self::ApiKey(_) | Self::Hub(_) => None,
+        }
+    }
+
+    /// One text for each actor there is, such as `API_KEY:7`.
+    pub fn key(&self) -> String {
+        let kind = self.kind().name();
+        match self {
+            Self::User { user_uuid, .. } => format!("{kind}:{user_uuid}"),
+            Self::ApiKey(api_key_id) => format!("{kind}:{api_key_id}"),
+            Self::Hub(hub_uuid) => format!("{kind}:{hub_uuid}"),
+            Self::System(name) => format!("{kind}:{name}"),
         }
     }
 }

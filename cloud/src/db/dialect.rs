@@ -23,6 +23,22 @@ impl Dialect {
         }
     }
 
+    /// Follows a table's name where the index to read matters. PostgreSQL keeps statistics and finds it; SQLite has to be told.
+    pub fn indexed_by(self, index: &str) -> String {
+        match self {
+            Self::Postgres => String::new(),
+            Self::Sqlite => format!(" INDEXED BY {index}"),
+        }
+    }
+
+    /// Appended to a SELECT by key whose row must stay as it is until the transaction ends; others may hold it too.
+    pub const fn for_share(self) -> &'static str {
+        match self {
+            Self::Postgres => " FOR SHARE",
+            Self::Sqlite => "",
+        }
+    }
+
     pub const fn name(self) -> &'static str {
         match self {
             Self::Postgres => "postgres",

@@ -12,6 +12,7 @@ use std::path::Path;
 use std::str::FromStr;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions};
 use sqlx::sqlite::{
@@ -100,34 +101,38 @@ impl Db {
     }
 
     // An idle connection is taken at once; one that broke meanwhile fails the statement, is thrown away, and the caller is told to try again.
-    // Waiting for one takes 16 KiB of state: boxed, it weighs on whoever waits and not on every request and stream.
+    // Waiting for one takes 16 KiB of state: boxed, it weighs on whoever waits and not on every request and stream. It also spares the compiler to look
+    // into it for each handler.
 
     /// A connection to read with.
-    pub async fn read(&self) -> Result<Conn> {
-        Ok(match self {
-            Self::Postgres(pool) => Conn::Postgres(match pool.try_acquire() {
-                Some(conn) => conn,
-                None => Box::pin(pool.acquire()).await?,
-            }),
-            Self::Sqlite { reader, .. } => Conn::Sqlite(match reader.try_acquire() {
-                Some(conn) => conn,
-                None => Box::pin(reader.acquire()).await?,
-            }),
+    pub fn read(&self) -> BoxFuture<'_, Result<Conn>> {
+        Box::pin(async move {
+            Ok(match self {
+                Self::Postgres(pool) => Conn::Postgres(match pool.try_acquire() {
+                    Some(conn) => conn,
+                    None => pool.acquire().await?,
+                }),
+                Self::Sqlite { reader, .. } => Conn::Sqlite(match reader.try_acquire() {
+                    Some(conn) => conn,
+                    None => reader.acquire().await?,
+                }),
+            })
         })
     }
 
     /// A transaction to write in. Dropped without a commit, it leaves nothing behind.
-    pub async fn begin(&self) -> Result<Tx> {
-        Ok(Tx(match self {
-            Self::Postgres(pool) => Conn::PostgresTx(match pool.try_begin().await? {
-                Some(tx) => tx,
-                None => Box::pin(pool.begin()).await?,
-            }),
-            Self::Sqlite { writer, .. } => Conn::SqliteTx(Box::pin(writer.begin_with("BEGIN IMMEDIATE")).await?),
-        }))
+    pub fn begin(&self) -> BoxFuture<'_, Result<Tx>> {
+        Box::pin(async move {
+            Ok(Tx(match self {
+                Self::Postgres(pool) => Conn::PostgresTx(match pool.try_begin().await? {
+                    Some(tx) => tx,
+                    None => pool.begin().await?,
+                }),
+                Self::Sqlite { writer, .. } => Conn::SqliteTx(writer.begin_with("BEGIN IMMEDIATE").await?),
+            }))
+        })
     }
 
-    /// Whether the database answers now.
     pub async fn ping(&self) -> Result<()> {
         let mut conn = self.read().await?;
         sql("SELECT CAST(1 AS BIGINT)").one::<(i64,)>(&mut conn).await?;
@@ -192,14 +197,16 @@ impl Tx {
         self.finish().await
     }
 
-    async fn finish(self) -> Result<()> {
-        match self.0 {
-            Conn::PostgresTx(tx) => tx.commit().await?,
-            Conn::SqliteTx(tx) => tx.commit().await?,
-            // A Tx is only ever built around a transaction.
-            Conn::Postgres(_) | Conn::Sqlite(_) => {}
-        }
-        Ok(())
+    fn finish(self) -> BoxFuture<'static, Result<()>> {
+        Box::pin(async move {
+            match self.0 {
+                Conn::PostgresTx(tx) => tx.commit().await?,
+                Conn::SqliteTx(tx) => tx.commit().await?,
+                // A Tx is only ever built around a transaction.
+                Conn::Postgres(_) | Conn::Sqlite(_) => {}
+            }
+            Ok(())
+        })
     }
 }
 

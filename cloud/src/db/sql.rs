@@ -3,6 +3,7 @@
 
 use std::fmt::Write;
 
+use futures_util::future::BoxFuture;
 use hub_protocol::{BatchUuid, HubUuid, PersonaUuid, TenantUuid, Timestamp, UserUuid};
 use sqlx::error::BoxDynError;
 use sqlx::postgres::{PgArguments, PgRow};
@@ -108,25 +109,34 @@ impl Sql {
         self
     }
 
-    pub async fn all<T: DbRow>(self, conn: &mut Conn) -> Result<Vec<T>> {
-        let text = AssertSqlSafe(self.text);
-        Ok(match conn.raw() {
-            Raw::Postgres(conn) => {
-                sqlx::query_as_with::<_, T, _>(text, postgres_args(self.args)?).fetch_all(conn).await?
-            }
-            Raw::Sqlite(conn) => sqlx::query_as_with::<_, T, _>(text, sqlite_args(self.args)?).fetch_all(conn).await?,
+    // What is awaited below is boxed: whatever awaits it in turn would otherwise hold all of the driver's state, and the compiler would prove for each
+    // handler anew that it may change threads.
+
+    pub fn all<'c, T: DbRow + 'c>(self, conn: &'c mut Conn) -> BoxFuture<'c, Result<Vec<T>>> {
+        Box::pin(async move {
+            let text = AssertSqlSafe(self.text);
+            Ok(match conn.raw() {
+                Raw::Postgres(conn) => {
+                    sqlx::query_as_with::<_, T, _>(text, postgres_args(self.args)?).fetch_all(conn).await?
+                }
+                Raw::Sqlite(conn) => {
+                    sqlx::query_as_with::<_, T, _>(text, sqlite_args(self.args)?).fetch_all(conn).await?
+                }
+            })
         })
     }
 
-    pub async fn optional<T: DbRow>(self, conn: &mut Conn) -> Result<Option<T>> {
-        let text = AssertSqlSafe(self.text);
-        Ok(match conn.raw() {
-            Raw::Postgres(conn) => {
-                sqlx::query_as_with::<_, T, _>(text, postgres_args(self.args)?).fetch_optional(conn).await?
-            }
-            Raw::Sqlite(conn) => {
-                sqlx::query_as_with::<_, T, _>(text, sqlite_args(self.args)?).fetch_optional(conn).await?
-            }
+    pub fn optional<'c, T: DbRow + 'c>(self, conn: &'c mut Conn) -> BoxFuture<'c, Result<Option<T>>> {
+        Box::pin(async move {
+            let text = AssertSqlSafe(self.text);
+            Ok(match conn.raw() {
+                Raw::Postgres(conn) => {
+                    sqlx::query_as_with::<_, T, _>(text, postgres_args(self.args)?).fetch_optional(conn).await?
+                }
+                Raw::Sqlite(conn) => {
+                    sqlx::query_as_with::<_, T, _>(text, sqlite_args(self.args)?).fetch_optional(conn).await?
+                }
+            })
         })
     }
 
@@ -136,13 +146,17 @@ impl Sql {
     }
 
     /// Runs the statement; answers how many rows it changed.
-    pub async fn execute(self, conn: &mut Conn) -> Result<u64> {
-        let text = AssertSqlSafe(self.text);
-        Ok(match conn.raw() {
-            Raw::Postgres(conn) => {
-                sqlx::query_with(text, postgres_args(self.args)?).execute(conn).await?.rows_affected()
-            }
-            Raw::Sqlite(conn) => sqlx::query_with(text, sqlite_args(self.args)?).execute(conn).await?.rows_affected(),
+    pub fn execute(self, conn: &mut Conn) -> BoxFuture<'_, Result<u64>> {
+        Box::pin(async move {
+            let text = AssertSqlSafe(self.text);
+            Ok(match conn.raw() {
+                Raw::Postgres(conn) => {
+                    sqlx::query_with(text, postgres_args(self.args)?).execute(conn).await?.rows_affected()
+                }
+                Raw::Sqlite(conn) => {
+                    sqlx::query_with(text, sqlite_args(self.args)?).execute(conn).await?.rows_affected()
+                }
+            })
         })
     }
 }

@@ -1,7 +1,7 @@
 //! Every URL of the service, on one page.
 
 use aide::axum::ApiRouter;
-use aide::axum::routing::{delete_with, get_with, patch_with, post_with};
+use aide::axum::routing::{delete_with, get_with, patch_with, post_with, put_with};
 use aide::openapi::{MediaType, OpenApi, ReferenceOr, Response as ApiResponse, StatusCode as Status};
 use aide::transform::TransformOperation;
 use axum::http::StatusCode;
@@ -14,7 +14,9 @@ use tower_http::catch_panic::CatchPanicLayer;
 use super::{client_address, health, hygiene, metrics, openapi, remainder, request_id};
 use crate::app::App;
 use crate::domain::hubs::http::{platform as platform_hubs, protocol as hub, tenant as tenant_hubs};
-use crate::domain::{accounts, ble, claim_codes, invitations, streams, telemetry, tenants};
+use crate::domain::{
+    accounts, api_keys, audit, ble, claim_codes, diagnostics, invitations, streams, telemetry, tenants, transfers,
+};
 use crate::error::Error;
 
 fn routes() -> ApiRouter<App> {
@@ -66,6 +68,58 @@ fn routes() -> ApiRouter<App> {
         .api_route(
             "/tenant/tenants/{tenantUuid}/members/{targetPersonaUuid}",
             delete_with(tenants::http::remove_member, doc("tenant-tenants", "Take a member's access away")),
+        )
+        // --- a tenant's keys, its audit log, and who calls
+        .api_route(
+            "/tenant/api-keys",
+            get_with(api_keys::http::list, doc("tenant-keys", "API keys in force, newest first"))
+                .post_with(api_keys::http::create, doc("tenant-keys", "Make an API key, which is shown this once")),
+        )
+        .api_route(
+            "/tenant/api-keys/{apiKeyId}",
+            put_with(api_keys::http::update, doc("tenant-keys", "Rename an API key, change its scopes or its limit"))
+                .delete_with(api_keys::http::deactivate, doc("tenant-keys", "Deactivate an API key for good")),
+        )
+        .api_route(
+            "/tenant/audit-logs",
+            get_with(audit::http::list, doc("tenant-audit", "Who changed what in the tenant, latest first")),
+        )
+        .api_route(
+            "/tenant/test",
+            get_with(diagnostics::http::test, doc("tenant-diagnostics", "Who the service takes you for")),
+        )
+        .api_route(
+            "/tenant/units/{tenantUuid}/test",
+            get_with(diagnostics::http::test, doc("tenant-diagnostics", "Who the service takes you for in a tenant")),
+        )
+        .api_route(
+            "/tenant/tenants/{tenantUuid}",
+            patch_with(tenants::http::update, doc("tenant-tenants", "Rename a tenant"))
+                .delete_with(tenants::http::delete, doc("tenant-tenants", "Delete a tenant")),
+        )
+        .api_route(
+            "/tenant/tenants/{tenantUuid}/transfer",
+            post_with(transfers::http::initiate, doc("tenant-tenants", "Offer a tenant to another owner")),
+        )
+        .api_route(
+            "/tenant/transfer-requests/incoming",
+            get_with(transfers::http::incoming, doc("tenant-transfers", "Transfers you may accept or reject")),
+        )
+        .api_route(
+            "/tenant/transfer-requests/outgoing",
+            get_with(transfers::http::outgoing, doc("tenant-transfers", "Transfers you may cancel")),
+        )
+        .api_route(
+            "/tenant/transfer-requests/{requestUuid}/accept",
+            post_with(transfers::http::accept, doc("tenant-transfers", "Become the owner of a tenant")),
+        )
+        .api_route(
+            "/tenant/transfer-requests/{requestUuid}/reject",
+            post_with(transfers::http::reject, doc("tenant-transfers", "Turn a transfer down")),
+        )
+        .api_route(
+            "/tenant/transfer-requests/{requestUuid}/cancel",
+            post_with(transfers::http::cancel, doc("tenant-transfers", "Take a transfer back")),
         )
         // --- who belongs to a tenant, and who is invited
         .api_route(
@@ -183,6 +237,22 @@ fn routes() -> ApiRouter<App> {
         .api_route(
             "/tenant/stream/hubs/{hubUuid}/logs",
             get_with(streams::http::hub_logs, doc("tenant-streams", "Log entries of a hub, live")),
+        )
+        // --- the platform
+        .api_route(
+            "/platform/audit-logs",
+            get_with(audit::http::list_all, doc("platform", "Who changed what, in all tenants, latest first")),
+        )
+        .api_route(
+            "/platform/permission-cache",
+            get_with(
+                diagnostics::http::permission_cache,
+                doc("platform", "What this replica remembers about who may do what"),
+            )
+            .delete_with(
+                diagnostics::http::forget_permissions,
+                doc("platform", "Have every replica read anew who may do what"),
+            ),
         )
         // --- hubs, for the platform
         .api_route(

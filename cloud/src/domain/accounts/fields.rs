@@ -6,7 +6,7 @@ use serde_json::Value;
 const EMAIL_MAX_BYTES: usize = 254;
 const LOCAL_MAX_BYTES: usize = 64;
 const PASSWORD_CHARS: std::ops::RangeInclusive<usize> = 8..=200;
-const NICKNAME_MAX_CHARS: usize = 80;
+pub const NICKNAME_MAX_CHARS: usize = 80;
 
 fn refused(field: &str, message: impl Into<String>) -> FieldError {
     FieldError { field: field.to_owned(), message: message.into() }

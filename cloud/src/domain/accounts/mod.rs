@@ -1,6 +1,7 @@
 //! People's accounts: registering, logging in, keeping a login alive, and the keys their tokens are checked with. Passwords and refresh
 //! tokens leave here only as hashes.
 
+mod external;
 mod fields;
 pub mod http;
 pub mod password;
@@ -23,6 +24,7 @@ use crate::authn::user::{self, User};
 use crate::db::{Conn, Db, Tx};
 use crate::domain::audit::Audit;
 use crate::error::{self, Error, Result};
+pub use external::{Vouched, of_issuer, vouched_email, vouched_nickname};
 pub use recovery::{FORGOT, change_password, forget_resets, forgot_password, perform_forgot, reset_password};
 use store::Account;
 use throttle::Subject;
@@ -52,8 +54,20 @@ pub struct Registration {
     nickname: Option<String>,
 }
 
+/// Refuses whatever belongs to logging in here with e-mail and password, where that is switched off.
+pub fn require_builtin_login(app: &App) -> Result<()> {
+    match &app.config.oidc {
+        Some(oidc) if !app.config.builtin_login => {
+            let message = format!("there is no login with e-mail and password here; log in at {}", oidc.issuer);
+            Err(Error::forbidden("BUILTIN_LOGIN_OFF", message))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Makes an account and logs it in.
 pub async fn register(app: &App, address: Option<IpAddr>, registration: Registration) -> Result<Session> {
+    require_builtin_login(app)?;
     let Registration { email, password, nickname } = registration;
     let now = app.clock.now();
     let address: Vec<Subject> = address.map(Subject::address).into_iter().collect();
@@ -109,6 +123,7 @@ fn email_taken() -> Error {
 
 /// Logs a person in. That there is no such account and that the password is wrong take the same steps to the same answer.
 pub async fn login(app: &App, address: Option<IpAddr>, email: &str, password: String) -> Result<Session> {
+    require_builtin_login(app)?;
     let email = checked_email(email)?;
     let account_subject = Subject::account(&email);
     let address = address.map(Subject::address);
@@ -164,6 +179,7 @@ async fn session(app: &App, tx: &mut Tx, user: &User, login_uuid: Uuid, now: Tim
 
 /// Exchanges a refresh token. One that was exchanged before was stolen, or its owner was robbed: the whole login ends, whoever asks.
 pub async fn refresh(app: &App, refresh_token: &str) -> Result<Session> {
+    require_builtin_login(app)?;
     let hash = crate::sealing::hash(refresh_token);
     let now = app.clock.now();
     let mut tx = app.db.begin().await?;
@@ -248,6 +264,10 @@ pub enum AdminCreated {
 /// Makes a platform administrator, from the command line alone: whoever holds the database and its keys may do so. An account that is there
 /// has to have the same password: it may have been registered, in expectation of this moment, by somebody else.
 pub async fn create_admin(app: &App, email: &str, password: String) -> Result<AdminCreated> {
+    if !app.config.builtin_login {
+        let message = "nobody can log in with a password while builtin-login is false; give somebody the role PLATFORM_ADMIN at the issuer";
+        return Err(Error::forbidden("BUILTIN_LOGIN_OFF", message));
+    }
     let Registration { email, password, .. } = checked(fields::email(email), fields::password("password", password), Ok(None))?;
     let now = app.clock.now();
     let audit = |action, user_uuid: UserUuid| Audit::by_system("COMMAND_LINE", action, user_uuid, now);

@@ -3,6 +3,7 @@
 use hub_protocol::{PersonaUuid, Timestamp, UserUuid};
 use uuid::Uuid;
 
+use super::external::Known;
 use super::throttle::Failures;
 use crate::authn::user::{Session, User};
 use crate::db::{Conn, sql};
@@ -172,15 +173,73 @@ pub async fn insert_account(
     .bind(BUILT_IN)
     .execute(conn)
     .await?;
+    insert_default_persona(conn, account.user_uuid, account.default_persona_uuid, now).await
+}
+
+async fn insert_default_persona(
+    conn: &mut Conn,
+    user_uuid: UserUuid,
+    persona_uuid: PersonaUuid,
+    now: Timestamp,
+) -> Result<()> {
     sql(
         "INSERT INTO personas (persona_uuid, user_uuid, tenant_uuid, role, created_at) VALUES ($1, $2, NULL, NULL, $3)",
     )
-    .bind(account.default_persona_uuid)
-    .bind(account.user_uuid)
+    .bind(persona_uuid)
+    .bind(user_uuid)
     .bind(now)
     .execute(conn)
     .await?;
     Ok(())
+}
+
+/// The account of another issuer's subject.
+pub async fn known(conn: &mut Conn, issuer: &str, subject: &str) -> Result<Option<Known>> {
+    sql("SELECT user_uuid, default_persona_uuid, email FROM users WHERE issuer = $1 AND subject = $2")
+        .bind(issuer)
+        .bind(subject)
+        .optional(conn)
+        .await
+}
+
+/// The account with its default persona, unless the subject has one. Whoever is second waits for the first.
+pub async fn insert_known(
+    conn: &mut Conn,
+    known: &Known,
+    issuer: &str,
+    subject: &str,
+    nickname: Option<&str>,
+    now: Timestamp,
+) -> Result<bool> {
+    let inserted = sql(
+        "INSERT INTO users (user_uuid, email, password_hash, nickname, is_platform_admin, default_persona_uuid, created_at, issuer, subject) \
+         VALUES ($1, $2, '', $3, $4, $5, $6, $7, $8) ON CONFLICT (issuer, subject) DO NOTHING",
+    )
+    .bind(known.user_uuid)
+    .bind(known.email.as_str())
+    .bind(nickname.map(str::to_owned))
+    .bind(false)
+    .bind(known.persona_uuid)
+    .bind(now)
+    .bind(issuer)
+    .bind(subject)
+    .execute(conn)
+    .await?;
+    if inserted == 1 {
+        insert_default_persona(conn, known.user_uuid, known.persona_uuid, now).await?;
+    }
+    Ok(inserted == 1)
+}
+
+/// Whether the e-mail was still `before`.
+pub async fn change_email(conn: &mut Conn, user_uuid: UserUuid, before: &str, after: &str) -> Result<bool> {
+    let changed = sql("UPDATE users SET email = $3 WHERE user_uuid = $1 AND email = $2")
+        .bind(user_uuid)
+        .bind(before)
+        .bind(after)
+        .execute(conn)
+        .await?;
+    Ok(changed == 1)
 }
 
 pub async fn make_admin(conn: &mut Conn, user_uuid: UserUuid) -> Result<()> {

@@ -9,6 +9,7 @@ pub use code::ClaimCode;
 use hub_protocol::{TenantUuid, Timestamp, UserUuid};
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::app::App;
@@ -42,7 +43,7 @@ pub struct NewClaimCode {
 }
 
 /// A code as it is stored.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Clone, Debug, sqlx::FromRow)]
 pub struct StoredCode {
     pub code_hash: Vec<u8>,
     pub tenant_uuid: TenantUuid,
@@ -69,6 +70,20 @@ impl StoredCode {
         } else {
             Status::Pending
         }
+    }
+
+    /// As the audit log shows it: all but the code.
+    fn state(&self) -> Value {
+        json!({
+            "maxUses": self.max_uses,
+            "useCount": self.use_count,
+            "bundleUuid": self.bundle_uuid,
+            "hubIdentifier": self.hub_identifier,
+            "ownerUserUuid": self.owner_user_uuid,
+            "note": self.note,
+            "expiresAt": self.expires_at,
+            "revokedAt": self.revoked_at,
+        })
     }
 
     fn open(&self, app: &App) -> Result<String> {
@@ -100,7 +115,8 @@ pub async fn create(app: &App, scope: &Scope, new: NewClaimCode) -> Result<(Stri
     };
     let mut tx = app.db.begin().await?;
     store::insert(&mut tx, scope, &stored).await?;
-    tx.commit(Audit::new(scope, "claim_code.create", code.masked(), now)).await?;
+    let audit = Audit::new(scope, "claim_code.create", code.masked(), now);
+    tx.commit(audit.changed(None, Some(stored.state()))).await?;
     Ok((spelled, stored))
 }
 
@@ -109,17 +125,26 @@ pub async fn delete(app: &App, scope: &Scope, code: &ClaimCode) -> Result<()> {
     let now = app.clock.now();
     let hash = code.hash();
     let mut tx = app.db.begin().await?;
-    let action = if store::delete_unused(&mut tx, scope, &hash).await? {
-        "claim_code.delete"
-    } else if store::revoke(&mut tx, scope, &hash, now).await? {
-        "claim_code.revoke"
-    } else if store::exists(&mut tx, scope, &hash).await? {
-        // It was revoked before.
-        return Ok(());
-    } else {
-        return Err(Error::not_found("claim code"));
+    // Whoever claims with it meanwhile is before this or after it.
+    let before = store::lock(&mut tx, scope, &hash).await?.ok_or_else(|| Error::not_found("claim code"))?;
+    let (action, after) = match before.use_count {
+        0 => {
+            store::delete(&mut tx, scope, &hash).await?;
+            ("claim_code.delete", None)
+        }
+        _ if before.revoked_at.is_some() => return Ok(()),
+        _ => {
+            store::revoke(&mut tx, scope, &hash, now).await?;
+            let after = StoredCode { revoked_at: Some(now), ..before.clone() };
+            ("claim_code.revoke", Some(after.state()))
+        }
     };
-    tx.commit(Audit::new(scope, action, code.masked(), now)).await
+    tx.commit(Audit::new(scope, action, code.masked(), now).changed(Some(before.state()), after)).await
+}
+
+/// Revokes all codes of a tenant that goes; answers how many.
+pub async fn revoke_all(tx: &mut Tx, scope: &Scope, now: Timestamp) -> Result<u64> {
+    store::revoke_all(tx, scope, now).await
 }
 
 /// The code of whichever tenant handed it out: a hub that claims knows none.

@@ -61,34 +61,42 @@ pub async fn find(conn: &mut Conn, code_hash: &[u8]) -> Result<Option<StoredCode
     .await
 }
 
-pub async fn exists(conn: &mut Conn, scope: &Scope, code_hash: &[u8]) -> Result<bool> {
-    let row: Option<(i64,)> =
-        sql("SELECT CAST(1 AS BIGINT) FROM claim_codes WHERE code_hash = $1 AND tenant_uuid = $2")
-            .bind(code_hash)
-            .bind(scope.tenant_uuid())
-            .optional(conn)
-            .await?;
-    Ok(row.is_some())
+/// The tenant's code, which nobody else changes until the transaction ends.
+pub async fn lock(tx: &mut Tx, scope: &Scope, code_hash: &[u8]) -> Result<Option<StoredCode>> {
+    let lock = tx.dialect().for_update();
+    sql(&format!("SELECT {COLUMNS} FROM claim_codes c WHERE c.code_hash = $1 AND c.tenant_uuid = $2"))
+        .push(lock)
+        .bind(code_hash)
+        .bind(scope.tenant_uuid())
+        .optional(tx)
+        .await
 }
 
-pub async fn delete_unused(tx: &mut Tx, scope: &Scope, code_hash: &[u8]) -> Result<bool> {
-    let deleted = sql("DELETE FROM claim_codes WHERE code_hash = $1 AND tenant_uuid = $2 AND use_count = 0")
+pub async fn delete(tx: &mut Tx, scope: &Scope, code_hash: &[u8]) -> Result<()> {
+    sql("DELETE FROM claim_codes WHERE code_hash = $1 AND tenant_uuid = $2")
         .bind(code_hash)
         .bind(scope.tenant_uuid())
         .execute(tx)
         .await?;
-    Ok(deleted > 0)
+    Ok(())
 }
 
-pub async fn revoke(tx: &mut Tx, scope: &Scope, code_hash: &[u8], now: Timestamp) -> Result<bool> {
-    let revoked =
-        sql("UPDATE claim_codes SET revoked_at = $3 WHERE code_hash = $1 AND tenant_uuid = $2 AND revoked_at IS NULL")
-            .bind(code_hash)
-            .bind(scope.tenant_uuid())
-            .bind(now)
-            .execute(tx)
-            .await?;
-    Ok(revoked > 0)
+pub async fn revoke(tx: &mut Tx, scope: &Scope, code_hash: &[u8], now: Timestamp) -> Result<()> {
+    sql("UPDATE claim_codes SET revoked_at = $3 WHERE code_hash = $1 AND tenant_uuid = $2")
+        .bind(code_hash)
+        .bind(scope.tenant_uuid())
+        .bind(now)
+        .execute(tx)
+        .await?;
+    Ok(())
+}
+
+pub async fn revoke_all(tx: &mut Tx, scope: &Scope, now: Timestamp) -> Result<u64> {
+    sql("UPDATE claim_codes SET revoked_at = $2 WHERE tenant_uuid = $1 AND revoked_at IS NULL")
+        .bind(scope.tenant_uuid())
+        .bind(now)
+        .execute(tx)
+        .await
 }
 
 pub async fn take_use(tx: &mut Tx, code_hash: &[u8], now: Timestamp) -> Result<bool> {

@@ -130,14 +130,28 @@ pub async fn forget_oldest(tx: &mut Tx, hub_uuid: HubUuid, keep: i64) -> Result<
     Ok(())
 }
 
+/// The adapter, which nobody else changes until the transaction ends.
+pub async fn lock(tx: &mut Tx, scope: &Scope, hub_uuid: HubUuid, address: &str) -> Result<Option<AdapterView>> {
+    let lock = tx.dialect().for_update();
+    let row: Option<Row> =
+        sql(&format!("SELECT {COLUMNS} FROM hub_adapters WHERE hub_uuid = $1 AND tenant_uuid = $2 AND address = $3"))
+            .push(lock)
+            .bind(hub_uuid)
+            .bind(scope.tenant_uuid())
+            .bind(address)
+            .optional(tx)
+            .await?;
+    row.map(Row::into_view).transpose()
+}
+
 pub async fn update(
     tx: &mut Tx,
     scope: &Scope,
     hub_uuid: HubUuid,
     address: &str,
     update: AdapterUpdate,
-) -> Result<Option<AdapterView>> {
-    let row: Option<Row> = sql(&format!(
+) -> Result<AdapterView> {
+    let row: Row = sql(&format!(
         "UPDATE hub_adapters SET role = COALESCE($4, role), supplier_uuid = COALESCE($5, supplier_uuid) \
          WHERE hub_uuid = $1 AND tenant_uuid = $2 AND address = $3 RETURNING {COLUMNS}"
     ))
@@ -146,9 +160,9 @@ pub async fn update(
     .bind(address)
     .bind(update.role.map(role_name))
     .bind(update.supplier_uuid)
-    .optional(tx)
+    .one(tx)
     .await?;
-    row.map(Row::into_view).transpose()
+    row.into_view()
 }
 
 /// The kind under which `upload_keys` remembers snapshots.

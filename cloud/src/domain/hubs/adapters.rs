@@ -6,7 +6,7 @@ use hub_protocol::hub::{Adapter, AdapterRole, AdapterSnapshot, AdapterSnapshotRe
 use hub_protocol::{HubUuid, TenantUuid, Timestamp};
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{adapter_store as store, desired};
 use crate::app::App;
@@ -132,15 +132,21 @@ pub async fn update(
         // Also locks the hub's row, before the adapter's, in the order that a snapshot takes them.
         desired::bump(&mut tx, hub_uuid).await?;
     }
-    let view = store::update(&mut tx, scope, hub_uuid, &address, update).await?;
-    let view = view.ok_or_else(|| Error::not_found("adapter"))?;
+    let before = store::lock(&mut tx, scope, hub_uuid, &address).await?;
+    let before = before.ok_or_else(|| Error::not_found("adapter"))?;
     if update.role.is_none() && update.supplier_uuid.is_none() {
-        return Ok(view);
+        return Ok(before);
     }
-    let detail = json!({"address": address, "role": update.role, "supplier_uuid": update.supplier_uuid});
-    tx.commit(Audit::new(scope, "hub_adapter.update", hub_uuid, now).with(detail)).await?;
+    let view = store::update(&mut tx, scope, hub_uuid, &address, update).await?;
+    let audit = Audit::new(scope, "hub_adapter.update", format!("{hub_uuid}/{address}"), now);
+    tx.commit(audit.changed(Some(decisions(&before)), Some(decisions(&view)))).await?;
     desired::changed(app, hub_uuid).await;
     Ok(view)
+}
+
+/// What operators decide, as the audit log shows it.
+fn decisions(adapter: &AdapterView) -> Value {
+    json!({"role": adapter.role, "supplier_uuid": adapter.supplier_uuid})
 }
 
 #[cfg(test)]

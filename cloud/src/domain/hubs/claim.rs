@@ -16,6 +16,7 @@ use crate::authz::Scope;
 use crate::db::Conn;
 use crate::domain::audit::Audit;
 use crate::domain::claim_codes::{self, ClaimCode, Status, StoredCode};
+use crate::domain::tenants;
 use crate::error::{Error, Result};
 use crate::http::check::{Check, filled};
 use crate::sealing;
@@ -107,7 +108,8 @@ async fn permitted(
 }
 
 /// Writes the claim; nothing when the hub or the code is no longer as it was found. The statements themselves hold the rules, so that claims
-/// that race need no locks beyond those of the rows they write. All take the hub's row first, then the code's.
+/// that race need no locks beyond those of the rows they write. All take the hub's row first, then the code's; before either they hold the tenant, since
+/// one that is deleted in this moment must be left without a hub that has tokens.
 async fn attempt(
     app: &App,
     request: &HubClaimRequest,
@@ -138,6 +140,9 @@ async fn attempt(
         now,
     };
     let mut tx = app.db.begin().await?;
+    if !tenants::hold(&mut tx, tenant_uuid).await? {
+        return Ok(None);
+    }
     let Some(hub_uuid) = store::claim(&mut tx, claim).await? else { return Ok(None) };
     if !permit.repeated && !claim_codes::take_use(&mut tx, stored, now).await? {
         return Ok(None);

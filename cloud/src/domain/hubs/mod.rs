@@ -13,12 +13,12 @@ mod store;
 mod turns;
 
 pub use adapters::normalized_address;
-pub use block::{block, unblock};
+pub use block::{block, revoke_all, unblock};
 pub use changes::Changes;
 pub use claim::claim;
 use hub_protocol::HubUuid;
 pub use refresh::refresh;
-use serde_json::json;
+use serde_json::{Value, json};
 use store::HubRow;
 pub use turns::Turns;
 use uuid::Uuid;
@@ -59,13 +59,17 @@ async fn update(
 ) -> Result<()> {
     let now = app.clock.now();
     let mut tx = app.db.begin().await?;
-    if !store::update(&mut tx, scope, hub_uuid, hub_identifier, description).await? {
-        return Err(Error::not_found("hub"));
-    }
-    let detail = json!({"hubIdentifier": hub_identifier, "description": description});
-    tx.commit(Audit::new(scope, "hub.update", hub_uuid, now).with(detail)).await?;
+    let before = store::lock_labels(&mut tx, scope, hub_uuid).await?.ok_or_else(|| Error::not_found("hub"))?;
+    let after = store::update(&mut tx, scope, hub_uuid, hub_identifier, description).await?;
+    let audit = Audit::new(scope, "hub.update", hub_uuid, now);
+    tx.commit(audit.changed(Some(label_state(before)), Some(label_state(after)))).await?;
     desired::changed(app, hub_uuid).await;
     Ok(())
+}
+
+/// As the audit log shows it.
+fn label_state((hub_identifier, description): store::Labels) -> Value {
+    json!({"hubIdentifier": hub_identifier, "description": description})
 }
 
 fn blocked(status: axum::http::StatusCode) -> Error {

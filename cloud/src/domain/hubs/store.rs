@@ -216,24 +216,37 @@ pub async fn get(conn: &mut Conn, scope: &Scope, hub_uuid: HubUuid) -> Result<Op
         .await
 }
 
-/// Sets what is given; text that is empty takes the label or description away.
+/// A hub's label and description.
+pub type Labels = (Option<String>, Option<String>);
+
+/// What the hub is called; nobody else changes it until the transaction ends.
+pub async fn lock_labels(tx: &mut Tx, scope: &Scope, hub_uuid: HubUuid) -> Result<Option<Labels>> {
+    let lock = tx.dialect().for_update();
+    sql("SELECT hub_identifier, description FROM hubs WHERE hub_uuid = $1 AND tenant_uuid = $2")
+        .push(lock)
+        .bind(hub_uuid)
+        .bind(scope.tenant_uuid())
+        .optional(tx)
+        .await
+}
+
+/// Sets what is given; text that is empty takes the label or description away. Answers what there is then.
 pub async fn update(
     tx: &mut Tx,
     scope: &Scope,
     hub_uuid: HubUuid,
     hub_identifier: Option<&str>,
     description: Option<&str>,
-) -> Result<bool> {
-    let updated = sql("UPDATE hubs SET hub_identifier = NULLIF(COALESCE($3, hub_identifier), ''), \
+) -> Result<Labels> {
+    sql("UPDATE hubs SET hub_identifier = NULLIF(COALESCE($3, hub_identifier), ''), \
          description = NULLIF(COALESCE($4, description), ''), desired_revision = desired_revision + 1 \
-         WHERE hub_uuid = $1 AND tenant_uuid = $2")
+         WHERE hub_uuid = $1 AND tenant_uuid = $2 RETURNING hub_identifier, description")
     .bind(hub_uuid)
     .bind(scope.tenant_uuid())
     .bind(hub_identifier)
     .bind(description)
-    .execute(tx)
-    .await?;
-    Ok(updated > 0)
+    .one(tx)
+    .await
 }
 
 /// When the hub was blocked, if it is, and whose it is. Of any tenant: blocking is the platform's.
@@ -251,6 +264,19 @@ pub async fn block(tx: &mut Tx, hub_uuid: HubUuid, now: Timestamp) -> Result<()>
     .execute(tx)
     .await?;
     Ok(())
+}
+
+/// Forgets the tokens of all hubs of the tenant, and how they claimed themselves. The rows are locked in key order, as uploads lock them.
+pub async fn revoke_all(tx: &mut Tx, scope: &Scope) -> Result<u64> {
+    let lock = tx.dialect().for_update();
+    sql("UPDATE hubs SET access_token_id = NULL, shown_access_token_id = NULL, refresh_token_hash = NULL, \
+         refresh_expires_at = NULL, claim_key_hash = NULL \
+         WHERE hub_uuid IN (SELECT hub_uuid FROM hubs WHERE tenant_uuid = $1 ORDER BY hub_uuid")
+    .push(lock)
+    .push(")")
+    .bind(scope.tenant_uuid())
+    .execute(tx)
+    .await
 }
 
 /// The tokens stay dead.

@@ -69,7 +69,7 @@ pub async fn ble_events(
     headers: HeaderMap,
 ) -> Result<EventStream> {
     let resume_after = resume_after(&headers)?;
-    Ok(EventStream(Subscription::open(app, auth.scope, Subject::BleEvents, resume_after).await?))
+    Ok(EventStream(Subscription::open(app, auth.scope, auth.caller, Subject::BleEvents, resume_after).await?))
 }
 
 pub async fn hub_logs(
@@ -80,5 +80,6 @@ pub async fn hub_logs(
 ) -> Result<EventStream> {
     let resume_after = resume_after(&headers)?;
     hubs::require(&mut app.db.read().await?, &auth.scope, hub_uuid).await?;
-    Ok(EventStream(Subscription::open(app, auth.scope, Subject::LogsOf(hub_uuid), resume_after).await?))
+    let subject = Subject::LogsOf(hub_uuid);
+    Ok(EventStream(Subscription::open(app, auth.scope, auth.caller, subject, resume_after).await?))
 }

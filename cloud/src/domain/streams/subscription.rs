@@ -1,22 +1,24 @@
 //! One reader of a stream: first what it missed, from the database, then what comes, from the channel. Ends after five minutes, when the service
-//! stops, or when the reader is too slow; it then resumes with `Last-Event-ID`.
+//! stops, or when the reader is too slow; it then resumes with `Last-Event-ID`. It also ends soon after its reader has lost the right to it.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use hub_protocol::HubUuid;
+use hub_protocol::{HubUuid, TenantUuid};
 use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::time::{Instant, Interval, MissedTickBehavior};
 
 use super::{Batch, ChannelKey, Frame, RecordFrame, ble_frame, last_id, log_frame, said};
 use crate::app::App;
-use crate::authz::Scope;
+use crate::authz::{Caller, Scope, permission as perm};
 use crate::domain::{ble, telemetry};
 use crate::error::Result;
 use crate::ingest::Kind;
 
 const HEARTBEAT: Duration = Duration::from_secs(20);
+/// How long a stream may outlive its reader's membership, login or key, or the tenant.
+const RECHECK: Duration = Duration::from_secs(5);
 const LIFETIME: Duration = Duration::from_secs(300);
 /// Records read from the database at a time.
 const READ_RECORDS: i64 = 200;
@@ -36,6 +38,14 @@ impl Subject {
         }
     }
 
+    /// Whether the reader would be let in again.
+    async fn is_open_to(&self, caller: &Caller, app: &App, tenant_uuid: TenantUuid) -> bool {
+        match self {
+            Self::BleEvents => caller.may_go_on::<perm::BleRead>(app, tenant_uuid).await,
+            Self::LogsOf(_) => caller.may_go_on::<perm::HubsRead>(app, tenant_uuid).await,
+        }
+    }
+
     fn wants(&self, frame: &Frame) -> bool {
         match self {
             Self::BleEvents => true,
@@ -47,6 +57,7 @@ impl Subject {
 pub struct Subscription {
     app: App,
     scope: Scope,
+    caller: Caller,
     subject: Subject,
     batches: broadcast::Receiver<Arc<Batch>>,
     /// The reader has all records up to this id.
@@ -54,27 +65,39 @@ pub struct Subscription {
     /// Records up to this id come from the database, later ones from the channel.
     stored_to: i64,
     heartbeats: Interval,
+    rechecks: Interval,
     ends_at: Instant,
     greeted: bool,
 }
 
 impl Subscription {
     /// Begins after `resume_after`, or with what is committed from now on.
-    pub async fn open(app: App, scope: Scope, subject: Subject, resume_after: Option<i64>) -> Result<Self> {
+    pub async fn open(
+        app: App,
+        scope: Scope,
+        caller: Caller,
+        subject: Subject,
+        resume_after: Option<i64>,
+    ) -> Result<Self> {
         let key: ChannelKey = (scope.tenant_uuid(), subject.kind());
         let last_id = last_id(&mut app.db.read().await?, key).await?;
         app.streams.enter()?;
         let (batches, stored_to) = app.streams.join(key, last_id);
-        let mut heartbeats = tokio::time::interval_at(Instant::now() + HEARTBEAT, HEARTBEAT);
-        heartbeats.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let every = |period: Duration| {
+            let mut interval = tokio::time::interval_at(Instant::now() + period, period);
+            interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            interval
+        };
         Ok(Self {
             app,
             scope,
+            caller,
             subject,
             batches,
             cursor: resume_after.unwrap_or(last_id),
             stored_to,
-            heartbeats,
+            heartbeats: every(HEARTBEAT),
+            rechecks: every(RECHECK),
             ends_at: Instant::now() + LIFETIME,
             greeted: false,
         })
@@ -104,6 +127,12 @@ impl Subscription {
                 () = self.app.shutdown.cancelled() => return None,
                 _ = self.heartbeats.tick() => {
                     return (Instant::now() < self.ends_at).then(|| Bytes::from_static(b": ping\n\n"));
+                }
+                _ = self.rechecks.tick() => {
+                    let is_open = self.subject.is_open_to(&self.caller, &self.app, self.scope.tenant_uuid());
+                    if !Box::pin(is_open).await {
+                        return None;
+                    }
                 }
                 batch = self.batches.recv() => match batch {
                     Ok(batch) => {

@@ -10,7 +10,7 @@ use super::{MemberRow, Membership};
 use crate::app::App;
 use crate::authn::user::User;
 use crate::authz::Member;
-use crate::authz::permission::{MembersManage, MembersRead, Role};
+use crate::authz::permission::{MembersManage, MembersRead, Role, TenantOwn, TenantUpdate};
 use crate::error::Result;
 use crate::http::answer::{Answer, Empty};
 use crate::http::extract::{Json, Path};
@@ -41,6 +41,13 @@ pub struct CreateTenantRequest {
     name: String,
 }
 
+/// What to change; absent or null stays.
+#[derive(Deserialize, JsonSchema)]
+pub struct UpdateTenantRequest {
+    /// 1 to 200 characters.
+    name: Option<String>,
+}
+
 /// All of them, newest first; nobody belongs to more than a thousand.
 pub async fn list(user: User, State(app): State<App>) -> Result<Answer<Vec<TenantResponse>>> {
     let mut conn = app.db.read().await?;
@@ -55,6 +62,20 @@ pub async fn create(
 ) -> Result<Answer<TenantResponse>> {
     let membership = super::create(&app, &user, &request.name).await?;
     Ok(Answer(membership.into()))
+}
+
+pub async fn update(
+    auth: Member<TenantUpdate>,
+    State(app): State<App>,
+    Json(request): Json<UpdateTenantRequest>,
+) -> Result<Answer<TenantResponse>> {
+    let membership = super::update(&app, &auth.scope, &auth.user, request.name.as_deref()).await?;
+    Ok(Answer(membership.into()))
+}
+
+pub async fn delete(auth: Member<TenantOwn>, State(app): State<App>) -> Result<Empty> {
+    super::delete(&app, &auth.scope).await?;
+    Ok(Empty)
 }
 
 /// A member of a tenant.

@@ -1,8 +1,10 @@
 //! Tenants, the personas people have in them, and their roles. A tenant is one supplier; nobody is let into one without a role.
 
+mod deletion;
 pub mod http;
 mod store;
 
+pub use deletion::delete;
 use hub_protocol::{PersonaUuid, TenantUuid, Timestamp, UserUuid};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -85,12 +87,26 @@ pub async fn create(app: &App, user: &User, name: &str) -> Result<Membership> {
     store::insert_tenant(&mut tx, tenant_uuid, name, now).await?;
     let persona_uuid = store::grant(&mut tx, tenant_uuid, user.user_uuid, Role::Owner, now).await?;
     let audit = Audit::by_user(user, "tenant.create", tenant_uuid, now).in_tenant(tenant_uuid);
-    tx.commit(audit.with(json!({"name": name}))).await?;
+    tx.commit(audit.changed(None, Some(json!({"name": name})))).await?;
     Ok(Membership { tenant_uuid, name: name.to_owned(), created_at: now, persona_uuid, role: Role::Owner })
 }
 
 fn too_many_tenants() -> Error {
     Error::conflict("TOO_MANY_TENANTS", format!("a person may belong to {MAX_TENANTS} tenants and no more"))
+}
+
+/// Gives the tenant another name, if one is given; answers what it is to the caller now.
+pub async fn update(app: &App, scope: &Scope, user: &User, name: Option<&str>) -> Result<Membership> {
+    let name = name.map(checked_name).transpose()?;
+    let Locked { mut tx, name: before, role } = locked(app, scope).await?;
+    require(role, MANAGE)?;
+    let membership = store::tenant_of(&mut tx, scope, user.user_uuid).await?;
+    let membership = membership.ok_or_else(|| Error::not_found("tenant"))?;
+    let Some(name) = name.filter(|name| *name != before) else { return Ok(membership) };
+    store::rename(&mut tx, scope, name).await?;
+    let audit = Audit::new(scope, "tenant.update", scope.tenant_uuid(), app.clock.now());
+    tx.commit(audit.changed(Some(json!({"name": before})), Some(json!({"name": name})))).await?;
+    Ok(Membership { name: name.to_owned(), ..membership })
 }
 
 /// Gives the person behind a persona a role in the tenant: a new member comes in, a member's role changes.
@@ -221,7 +237,7 @@ pub struct Locked {
 
 /// Waits for the tenant's lock. Who is no member by then is told what they would be told on their next request.
 pub async fn locked(app: &App, scope: &Scope) -> Result<Locked> {
-    let (mut tx, name) = lock(app, scope).await?;
+    let (mut tx, name) = lock(app, scope).await?.ok_or_else(|| Error::not_found("tenant"))?;
     let member = match scope.actor() {
         Actor::User { user_uuid, .. } => membership(&mut tx, *user_uuid, scope.tenant_uuid()).await?,
         Actor::ApiKey(_) | Actor::Hub(_) | Actor::System(_) => None,
@@ -230,11 +246,10 @@ pub async fn locked(app: &App, scope: &Scope) -> Result<Locked> {
     Ok(Locked { tx, name, role })
 }
 
-/// As [`locked`], for whoever acts on a tenant without being its member; answers its name.
-pub async fn lock(app: &App, scope: &Scope) -> Result<(Tx, String)> {
+/// As [`locked`], for whoever acts on a tenant without being its member; answers its name too, and nothing when it is deleted.
+pub async fn lock(app: &App, scope: &Scope) -> Result<Option<(Tx, String)>> {
     let mut tx = app.db.begin().await?;
-    let name = store::lock_tenant(&mut tx, scope).await?.ok_or_else(|| Error::not_found("tenant"))?;
-    Ok((tx, name))
+    Ok(store::lock_tenant(&mut tx, scope).await?.map(|name| (tx, name)))
 }
 
 /// Refuses when the owner about to go is the only one.
@@ -256,4 +271,14 @@ async fn make_room(tx: &mut Tx, scope: &Scope, user_uuid: UserUuid) -> Result<()
         return Err(too_many_tenants());
     }
     Ok(())
+}
+
+/// Until the transaction ends the tenant is not deleted; false when it is. Others may hold it as well.
+pub async fn hold(tx: &mut Tx, tenant_uuid: TenantUuid) -> Result<bool> {
+    store::hold_tenant(tx, tenant_uuid).await
+}
+
+/// Whether somebody else than the user could act for the tenant; nothing when there is no such tenant.
+pub async fn has_others(conn: &mut Conn, tenant_uuid: TenantUuid, user_uuid: UserUuid) -> Result<Option<bool>> {
+    store::has_others(conn, tenant_uuid, user_uuid).await
 }

@@ -6,7 +6,7 @@ use uuid::Uuid;
 use super::{Member, Standing};
 use crate::authz::Scope;
 use crate::authz::permission::Role;
-use crate::db::{Conn, sql};
+use crate::db::{Conn, Tx, sql};
 use crate::error::{Error, Result};
 
 pub async fn membership(conn: &mut Conn, user_uuid: UserUuid, tenant_uuid: TenantUuid) -> Result<Option<Member>> {
@@ -142,6 +142,53 @@ pub async fn lock_tenant(conn: &mut Conn, scope: &Scope) -> Result<Option<String
         .optional(conn)
         .await?;
     Ok(locked.map(|(name,)| name))
+}
+
+/// Until the transaction ends, the tenant is not deleted. False when it is already.
+pub async fn hold_tenant(tx: &mut Tx, tenant_uuid: TenantUuid) -> Result<bool> {
+    let lock = tx.dialect().for_share();
+    let held: Option<(TenantUuid,)> =
+        sql("SELECT tenant_uuid FROM tenants WHERE tenant_uuid = $1 AND deleted_at IS NULL")
+            .push(lock)
+            .bind(tenant_uuid)
+            .optional(tx)
+            .await?;
+    Ok(held.is_some())
+}
+
+pub async fn rename(tx: &mut Tx, scope: &Scope, name: &str) -> Result<()> {
+    sql("UPDATE tenants SET name = $2 WHERE tenant_uuid = $1").bind(scope.tenant_uuid()).bind(name).execute(tx).await?;
+    Ok(())
+}
+
+/// The tenant's rows stay; every query that finds a tenant passes over it.
+pub async fn mark_deleted(tx: &mut Tx, scope: &Scope, now: Timestamp) -> Result<()> {
+    sql("UPDATE tenants SET deleted_at = $2 WHERE tenant_uuid = $1")
+        .bind(scope.tenant_uuid())
+        .bind(now)
+        .execute(tx)
+        .await?;
+    Ok(())
+}
+
+/// Those that are open, expired or not; answers how many.
+pub async fn revoke_invitations(tx: &mut Tx, scope: &Scope, now: Timestamp) -> Result<u64> {
+    sql("UPDATE invitations SET revoked_at = $2 WHERE tenant_uuid = $1 AND accepted_at IS NULL AND revoked_at IS NULL")
+        .bind(scope.tenant_uuid())
+        .bind(now)
+        .execute(tx)
+        .await
+}
+
+/// Whether the tenant has a member who is not this user; nothing when there is no such tenant.
+pub async fn has_others(conn: &mut Conn, tenant_uuid: TenantUuid, user_uuid: UserUuid) -> Result<Option<bool>> {
+    let row: Option<(bool,)> = sql("SELECT EXISTS (SELECT 1 FROM personas p WHERE p.tenant_uuid = t.tenant_uuid \
+         AND p.role IS NOT NULL AND p.user_uuid <> $2) FROM tenants t WHERE t.tenant_uuid = $1 AND t.deleted_at IS NULL")
+    .bind(tenant_uuid)
+    .bind(user_uuid)
+    .optional(conn)
+    .await?;
+    Ok(row.map(|(others,)| others))
 }
 
 /// A member, and whose persona it is.

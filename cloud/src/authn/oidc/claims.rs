@@ -1,0 +1,251 @@
+//! What an access token of another issuer says, once its signature is known to be good, and which tokens are none: an ID token, a refresh token or one that is bound to a key proves
+//! something else to somebody else, even where its audience fits.
+
+use hub_protocol::Timestamp;
+use jsonwebtoken::Header;
+use serde_json::{Map, Value};
+
+use crate::authn::user::PLATFORM_ADMIN;
+use crate::config::OidcConfig;
+use crate::domain::accounts::{self, Vouched};
+
+/// How far the issuer's clock and ours may be apart. It does not prolong a token's life.
+pub const LEEWAY_SECS: i64 = 60;
+/// As OpenID Connect Core (2) has it.
+const MAX_SUBJECT_BYTES: usize = 255;
+/// Claims that a name is taken from, the best first.
+const NAMES: [&str; 3] = ["name", "preferred_username", "nickname"];
+/// Claims of an ID token that tie it to one login at one client. Some issuers give access tokens no type of their own; these then tell the two apart.
+const OF_AN_ID_TOKEN: [&str; 3] = ["nonce", "at_hash", "c_hash"];
+
+/// What is taken from a good token.
+#[derive(Debug)]
+pub struct Claims {
+    pub subject: String,
+    pub expires_at: i64,
+    pub is_platform_admin: bool,
+    pub vouched: Vouched,
+}
+
+/// Whether the header is that of a token for us. Its `alg` and `kid` are looked at where the key is chosen, and a key it brings itself (`jwk`, `jku`, `x5u`, `x5c`) never.
+pub fn is_access_token(header: &Header) -> bool {
+    // What is marked critical has to be understood (RFC 7515, 4.1.11), and nothing is.
+    header.crit.is_none() && header.typ.as_deref().is_none_or(|typ| is_type(typ, "jwt") || is_type(typ, "at+jwt"))
+}
+
+/// A media type, whose `application/` may be left out (RFC 7515, 4.1.9).
+fn is_type(typ: &str, expected: &str) -> bool {
+    let typ = typ.to_ascii_lowercase();
+    typ.strip_prefix("application/").unwrap_or(&typ) == expected
+}
+
+/// The claims, if they make a token that is good now.
+pub fn check(header: &Header, claims: &Map<String, Value>, config: &OidcConfig, now: Timestamp) -> Option<Claims> {
+    let text = |name: &str| claims.get(name).and_then(Value::as_str);
+    if text("iss") != Some(config.issuer.as_str()) || !names_audience(claims.get("aud")?, &config.audience) {
+        return None;
+    }
+    let now = now.as_secs();
+    let expires_at = seconds(claims.get("exp")?)?;
+    if expires_at <= now {
+        return None;
+    }
+    for name in ["nbf", "iat"] {
+        if let Some(time) = claims.get(name)
+            && seconds(time)? > now + LEEWAY_SECS
+        {
+            return None;
+        }
+    }
+    if !says_access_token(header, claims) {
+        return None;
+    }
+    let subject = text("sub").filter(|subject| {
+        !subject.trim().is_empty() && subject.len() <= MAX_SUBJECT_BYTES && !subject.chars().any(char::is_control)
+    })?;
+    // An issuer knows many addresses that nobody has proven to own.
+    let email = match claims.get("email_verified") {
+        Some(Value::Bool(true)) => text("email").and_then(accounts::vouched_email),
+        _ => None,
+    };
+    let nickname = NAMES.iter().find_map(|name| text(name).and_then(accounts::vouched_nickname));
+    let is_platform_admin = has_role(claims, &config.roles_claim, PLATFORM_ADMIN);
+    Some(Claims { subject: subject.to_owned(), expires_at, is_platform_admin, vouched: Vouched { email, nickname } })
+}
+
+/// Whether nothing says that the token is of another kind. `at+jwt` (RFC 9068) settles it; otherwise the claims must not be an ID token's.
+fn says_access_token(header: &Header, claims: &Map<String, Value>) -> bool {
+    // Bound to a key that its bearer would have to prove (RFC 8705, RFC 9449): not a bearer token.
+    if claims.contains_key("cnf") {
+        return false;
+    }
+    if header.typ.as_deref().is_some_and(|typ| is_type(typ, "at+jwt")) {
+        return true;
+    }
+    // As Keycloak and Cognito mark theirs.
+    let is_marked = |name: &str, access: &str| match claims.get(name) {
+        None => true,
+        Some(value) => value.as_str().is_some_and(|value| value.eq_ignore_ascii_case(access)),
+    };
+    !OF_AN_ID_TOKEN.iter().any(|name| claims.contains_key(*name))
+        && is_marked("typ", "Bearer")
+        && is_marked("token_use", "access")
+}
+
+pub fn names_audience(aud: &Value, audience: &str) -> bool {
+    match aud {
+        Value::String(name) => name == audience,
+        Value::Array(names) => names.iter().any(|name| name.as_str() == Some(audience)),
+        _ => false,
+    }
+}
+
+/// A `NumericDate` (RFC 7519), which may have a fraction.
+pub fn seconds(value: &Value) -> Option<i64> {
+    let whole = value.as_i64();
+    #[allow(clippy::cast_possible_truncation, reason = "in the range of whole seconds")]
+    let fraction = || value.as_f64().filter(|secs| (0.0..1e15).contains(secs)).map(|secs| secs as i64);
+    whole.or_else(fraction)
+}
+
+/// Roles are a list of strings, or one string. Some issuers name the claim by a URL, whose dots lead nowhere.
+fn has_role(claims: &Map<String, Value>, path: &[String], role: &str) -> bool {
+    let found = claims.get(&path.join(".")).or_else(|| {
+        let (first, rest) = path.split_first()?;
+        rest.iter().try_fold(claims.get(first)?, |value, name| value.get(name))
+    });
+    match found {
+        Some(Value::String(name)) => name == role,
+        Some(Value::Array(names)) => names.iter().any(|name| name.as_str() == Some(role)),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jsonwebtoken::Algorithm;
+    use serde_json::json;
+
+    use super::*;
+
+    const NOW: i64 = 1_800_000_000;
+
+    fn checked(typ: Option<&str>, changes: Value) -> Option<Claims> {
+        let config = OidcConfig {
+            issuer: "https://login.example.com".to_owned(),
+            audience: "https://hubs.example.com".to_owned(),
+            client_id: None,
+            roles_claim: vec!["realm_access".to_owned(), "roles".to_owned()],
+        };
+        let mut claims =
+            json!({"iss": config.issuer, "aud": config.audience, "sub": "ada", "exp": NOW + 60, "iat": NOW});
+        for (name, value) in changes.as_object().expect("an object") {
+            match value {
+                Value::Null => drop(claims.as_object_mut().expect("an object").remove(name)),
+                value => claims[name] = value.clone(),
+            }
+        }
+        let mut header = Header::new(Algorithm::ES256);
+        header.typ = typ.map(str::to_owned);
+        let is_access_token = is_access_token(&header);
+        check(&header, claims.as_object()?, &config, Timestamp::from_micros(NOW * 1_000_000))
+            .filter(|_| is_access_token)
+    }
+
+    #[test]
+    fn what_makes_a_token_good() {
+        for changes in [
+            json!({}),
+            json!({"aud": ["other", "https://hubs.example.com"]}),
+            json!({"exp": 1_800_000_060.5}),
+            json!({"nbf": NOW + 60, "iat": NOW + 60}),
+            json!({"iat": null}),
+            json!({"typ": "Bearer", "token_use": "access"}),
+            json!({"sub": "x".repeat(255)}),
+        ] {
+            for typ in [None, Some("JWT"), Some("jwt"), Some("at+jwt"), Some("application/at+jwt")] {
+                assert!(checked(typ, changes.clone()).is_some(), "{typ:?} {changes}");
+            }
+        }
+        assert!(checked(Some("at+jwt"), json!({"nonce": "n"})).is_some(), "its type says what it is");
+    }
+
+    #[test]
+    fn what_makes_a_token_bad() {
+        for changes in [
+            json!({"iss": null}),
+            json!({"iss": "https://login.example.com/"}),
+            json!({"iss": ["https://login.example.com"]}),
+            json!({"aud": null}),
+            json!({"aud": []}),
+            json!({"aud": "https://hubs.example.com/"}),
+            json!({"aud": {"https://hubs.example.com": true}}),
+            json!({"exp": null}),
+            json!({"exp": NOW}),
+            json!({"exp": NOW - 1}),
+            json!({"exp": "1900000000"}),
+            json!({"exp": 1e300}),
+            json!({"nbf": NOW + 61}),
+            json!({"nbf": "now"}),
+            json!({"iat": NOW + 61}),
+            json!({"sub": null}),
+            json!({"sub": 7}),
+            json!({"sub": ""}),
+            json!({"sub": " "}),
+            json!({"sub": "a\u{0}b"}),
+            json!({"sub": "x".repeat(256)}),
+            json!({"nonce": "n"}),
+            json!({"at_hash": "h"}),
+            json!({"c_hash": "h"}),
+            json!({"typ": "ID"}),
+            json!({"typ": 7}),
+            json!({"token_use": "id"}),
+            json!({"cnf": {"jkt": "thumbprint"}}),
+        ] {
+            assert!(checked(Some("JWT"), changes.clone()).is_none(), "{changes}");
+            assert!(checked(None, changes.clone()).is_none(), "{changes}");
+        }
+        for typ in ["id_token", "logout+jwt", "secevent+jwt", "dpop+jwt", ""] {
+            assert!(checked(Some(typ), json!({})).is_none(), "{typ}");
+        }
+    }
+
+    #[test]
+    fn who_they_say_it_is() {
+        let vouched = |changes: Value| {
+            let Vouched { email, nickname } = checked(None, changes).expect("a good token").vouched;
+            (email, nickname)
+        };
+        let text = |text: &str| Some(text.to_owned());
+        for (changes, expected) in [
+            (json!({"email": "Ada@Example.com", "email_verified": true}), (text("ada@example.com"), None)),
+            (json!({"email": "ada@example.com", "email_verified": false}), (None, None)),
+            (json!({"email": "ada@example.com", "email_verified": "true"}), (None, None)),
+            (json!({"email": "ada@example.com"}), (None, None)),
+            (json!({"email": "ada", "email_verified": true}), (None, None)),
+            (json!({"email": 7, "email_verified": true, "name": 7}), (None, None)),
+            (json!({"name": " Ada\u{0}\n Lovelace ", "nickname": "al"}), (None, text("Ada Lovelace"))),
+            (json!({"name": "\u{7}", "preferred_username": "ada"}), (None, text("ada"))),
+            (json!({"name": "é".repeat(100)}), (None, Some("é".repeat(80)))),
+        ] {
+            assert_eq!(vouched(changes.clone()), expected, "{changes}");
+        }
+    }
+
+    #[test]
+    fn a_role_is_found_at_its_path() {
+        for (changes, expected) in [
+            (json!({"realm_access": {"roles": ["user", "PLATFORM_ADMIN"]}}), true),
+            (json!({"realm_access": {"roles": "PLATFORM_ADMIN"}}), true),
+            (json!({"realm_access.roles": ["PLATFORM_ADMIN"]}), true),
+            (json!({"realm_access": {"roles": "NO PLATFORM_ADMIN"}}), false),
+            (json!({"realm_access": {"roles": ["platform_admin", 7, null]}}), false),
+            (json!({"realm_access": {"roles": {"PLATFORM_ADMIN": true}}}), false),
+            (json!({"realm_access": ["PLATFORM_ADMIN"]}), false),
+            (json!({"roles": ["PLATFORM_ADMIN"]}), false),
+            (json!({}), false),
+        ] {
+            assert_eq!(checked(None, changes.clone()).expect("a good token").is_platform_admin, expected, "{changes}");
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! SQL of transfer requests.
+
+use hub_protocol::{PersonaUuid, Timestamp, UserUuid};
+use uuid::Uuid;
+
+use super::{Status, Target, Transfer};
+use crate::authz::Scope;
+use crate::db::{Conn, Tx, sql};
+use crate::error::Result;
+
+/// Requests of tenants that still exist.
+const TRANSFERS: &str = "SELECT r.request_uuid, r.tenant_uuid, t.name AS tenant_name, r.requested_by_user_uuid, \
+     r.requested_by_persona_uuid, NULLIF(u.email, '') AS requested_by_email, r.target_persona_uuid, r.target_user_uuid, \
+     r.target_tenant_uuid, r.message, r.status, r.created_at, r.expires_at, r.settled_at \
+     FROM transfer_requests r JOIN tenants t ON t.tenant_uuid = r.tenant_uuid AND t.deleted_at IS NULL \
+     LEFT JOIN users u ON u.user_uuid = r.requested_by_user_uuid ";
+
+pub struct NewTransfer<'a> {
+    pub request_uuid: Uuid,
+    pub requested_by_user_uuid: UserUuid,
+    pub requested_by_persona_uuid: PersonaUuid,
+    pub target: Target,
+    /// The user of the persona.
+    pub target_user_uuid: Option<UserUuid>,
+    pub message: Option<&'a str>,
+    pub created_at: Timestamp,
+    pub expires_at: Timestamp,
+}
+
+pub async fn insert(tx: &mut Tx, scope: &Scope, new: NewTransfer<'_>) -> Result<()> {
+    let (persona_uuid, unit) = match new.target {
+        Target::Persona(persona_uuid) => (Some(persona_uuid), None),
+        Target::Unit(unit) => (None, Some(unit)),
+    };
+    sql(
+        "INSERT INTO transfer_requests (request_uuid, tenant_uuid, requested_by_user_uuid, requested_by_persona_uuid, \
+         target_persona_uuid, target_user_uuid, target_tenant_uuid, message, status, created_at, expires_at) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'PENDING', $9, $10)",
+    )
+    .bind(new.request_uuid)
+    .bind(scope.tenant_uuid())
+    .bind(new.requested_by_user_uuid)
+    .bind(new.requested_by_persona_uuid)
+    .bind(persona_uuid)
+    .bind(new.target_user_uuid)
+    .bind(unit)
+    .bind(new.message)
+    .bind(new.created_at)
+    .bind(new.expires_at)
+    .execute(tx)
+    .await?;
+    Ok(())
+}
+
+/// Of any tenant: whoever it is offered to is no member.
+pub async fn find(conn: &mut Conn, request_uuid: Uuid) -> Result<Option<Transfer>> {
+    sql(TRANSFERS).push("WHERE r.request_uuid = $1").bind(request_uuid).optional(conn).await
+}
+
+/// The one that stands as pending, run out or not.
+pub async fn pending(conn: &mut Conn, scope: &Scope) -> Result<Option<Transfer>> {
+    sql(TRANSFERS)
+        .push("WHERE r.tenant_uuid = $1 AND r.status = 'PENDING'")
+        .bind(scope.tenant_uuid())
+        .optional(conn)
+        .await
+}
+
+pub async fn incoming(conn: &mut Conn, user_uuid: UserUuid, now: Timestamp, limit: i64) -> Result<Vec<Transfer>> {
+    sql(TRANSFERS)
+        .push(
+            "WHERE r.expires_at > $2 AND r.request_uuid IN (\
+             SELECT request_uuid FROM transfer_requests WHERE target_user_uuid = $1 AND status = 'PENDING' \
+             UNION SELECT q.request_uuid FROM personas p JOIN tenants o ON o.tenant_uuid = p.tenant_uuid \
+             JOIN transfer_requests q ON q.target_tenant_uuid = p.tenant_uuid AND q.status = 'PENDING' \
+             WHERE p.user_uuid = $1 AND p.role IS NOT NULL AND o.deleted_at IS NULL)",
+        )
+        .push(NEWEST_FIRST)
+        .bind(user_uuid)
+        .bind(now)
+        .bind(limit)
+        .all(conn)
+        .await
+}
+
+pub async fn outgoing(conn: &mut Conn, user_uuid: UserUuid, now: Timestamp, limit: i64) -> Result<Vec<Transfer>> {
+    sql(TRANSFERS)
+        .push(
+            "WHERE r.expires_at > $2 AND r.request_uuid IN (\
+             SELECT request_uuid FROM transfer_requests WHERE requested_by_user_uuid = $1 AND status = 'PENDING' \
+             UNION SELECT q.request_uuid FROM personas p \
+             JOIN transfer_requests q ON q.tenant_uuid = p.tenant_uuid AND q.status = 'PENDING' \
+             WHERE p.user_uuid = $1 AND p.role = 'OWNER')",
+        )
+        .push(NEWEST_FIRST)
+        .bind(user_uuid)
+        .bind(now)
+        .bind(limit)
+        .all(conn)
+        .await
+}
+
+const NEWEST_FIRST: &str = " ORDER BY r.created_at DESC, r.request_uuid DESC LIMIT $3";
+
+/// Settles a request that is pending; false when it is not, or not any more.
+pub async fn settle(
+    tx: &mut Tx,
+    request_uuid: Uuid,
+    status: Status,
+    at: Timestamp,
+    by: Option<UserUuid>,
+) -> Result<bool> {
+    let settled = sql("UPDATE transfer_requests SET status = $2, settled_at = $3, settled_by_user_uuid = $4 \
+         WHERE request_uuid = $1 AND status = 'PENDING'")
+    .bind(request_uuid)
+    .bind(status.name())
+    .bind(at)
+    .bind(by)
+    .execute(tx)
+    .await?;
+    Ok(settled > 0)
+}
+
+pub async fn cancel_all(tx: &mut Tx, scope: &Scope, now: Timestamp) -> Result<u64> {
+    sql("UPDATE transfer_requests SET status = $2, settled_at = $3 WHERE tenant_uuid = $1 AND status = 'PENDING'")
+        .bind(scope.tenant_uuid())
+        .bind(Status::Cancelled.name())
+        .bind(now)
+        .execute(tx)
+        .await
+}

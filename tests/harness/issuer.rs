@@ -1,0 +1,248 @@
+//! Issuers of people's tokens: a certified OpenID Connect provider as a process, and one of the test's own, whose every word the test chooses.
+
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use aws_lc_rs::encoding::{AsDer, Pkcs8V1Der};
+use aws_lc_rs::rsa::{KeyPair as RsaKeyPair, KeySize};
+use aws_lc_rs::signature::{
+    ECDSA_P256_SHA256_FIXED_SIGNING, ECDSA_P384_SHA384_FIXED_SIGNING, EcdsaKeyPair, EcdsaSigningAlgorithm,
+    Ed25519KeyPair,
+};
+use axum::Router;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use hub_cloud::config::Settings;
+use jsonwebtoken::jwk::Jwk;
+use jsonwebtoken::{Algorithm, EncodingKey, Header};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::client::{Call, Client};
+use crate::process::Process;
+
+pub const AUDIENCE: &str = "https://hubs.example.com";
+pub const CLIENT_ID: &str = "hub-cloud-cli";
+
+/// The settings of a service that takes the issuer's tokens.
+pub fn settings(issuer: &str) -> Settings {
+    Settings {
+        oidc_issuer: Some(issuer.to_owned()),
+        oidc_audience: Some(AUDIENCE.to_owned()),
+        oidc_client_id: Some(CLIENT_ID.to_owned()),
+        ..Settings::default()
+    }
+}
+
+/// `tests/system/oidc`: the certified provider.
+pub struct Provider {
+    process: Process,
+    pub url: String,
+}
+
+impl Provider {
+    /// None where it is not installed.
+    pub async fn start() -> Option<Self> {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("system/oidc");
+        let node = std::process::Command::new("node").arg("--version").stdout(Stdio::null()).status();
+        if !node.is_ok_and(|status| status.success()) || !folder.join("node_modules/oidc-provider").exists() {
+            crate::skip("logging in at a certified provider", "node and `npm ci` in tests/system/oidc");
+            return None;
+        }
+        let mut provider = Self { process: Self::spawn("0"), url: String::new() };
+        provider.url = provider.process.url().await;
+        Some(provider)
+    }
+
+    fn spawn(port: &str) -> Process {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("system/oidc/provider.mjs");
+        let mut command = tokio::process::Command::new("node");
+        // It ends when its input does.
+        command.arg(script).arg(port).stdin(Stdio::piped());
+        Process::spawn("the provider", command)
+    }
+
+    pub async fn kill(&mut self) {
+        self.process.kill().await;
+    }
+
+    /// Signs with a new key; the old ones are gone.
+    pub async fn rotate(&self, alg: &str) {
+        Client::new(&self.url).post(&format!("/test/rotate?alg={alg}")).call().await.expect(200);
+    }
+
+    /// How often its keys were asked for.
+    pub async fn fetches(&self) -> u64 {
+        let reply = Client::new(&self.url).get("/test/fetches").call().await.expect(200);
+        reply.json()["fetches"].as_u64().expect("a number")
+    }
+}
+
+/// A key that signs tokens.
+#[derive(Clone)]
+pub struct SigningKey {
+    pub kid: String,
+    pub alg: Algorithm,
+    pub encoding: EncodingKey,
+    /// Its public half, as in a key set.
+    pub jwk: Value,
+}
+
+impl SigningKey {
+    pub fn new(alg: Algorithm) -> Self {
+        let ec = |algorithm: &'static EcdsaSigningAlgorithm| {
+            let pair = EcdsaKeyPair::generate(algorithm).expect("a key");
+            EncodingKey::from_ec_der(pair.to_pkcs8v1().expect("its document").as_ref())
+        };
+        let encoding = match alg {
+            Algorithm::ES256 => ec(&ECDSA_P256_SHA256_FIXED_SIGNING),
+            Algorithm::ES384 => ec(&ECDSA_P384_SHA384_FIXED_SIGNING),
+            Algorithm::EdDSA => {
+                let pair = Ed25519KeyPair::generate().expect("a key");
+                EncodingKey::from_ed_der(pair.to_pkcs8v1().expect("its document").as_ref())
+            }
+            _ => {
+                let pair = RsaKeyPair::generate(KeySize::Rsa2048).expect("a key");
+                let der: Pkcs8V1Der<'_> = pair.as_der().expect("its document");
+                let text = STANDARD.encode(der.as_ref());
+                let lines: Vec<&str> =
+                    text.as_bytes().chunks(64).filter_map(|line| std::str::from_utf8(line).ok()).collect();
+                let pem = format!("-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----\n", lines.join("\n"));
+                EncodingKey::from_rsa_pem(pem.as_bytes()).expect("a key")
+            }
+        };
+        Self::of(Uuid::new_v4().simple().to_string(), alg, encoding)
+    }
+
+    pub fn of(kid: String, alg: Algorithm, encoding: EncodingKey) -> Self {
+        let jwk = Jwk::from_encoding_key(&encoding, alg).expect("a public key");
+        let mut jwk = serde_json::to_value(jwk).expect("JSON");
+        jwk["kid"] = kid.clone().into();
+        jwk["use"] = "sig".into();
+        Self { kid, alg, encoding, jwk }
+    }
+
+    pub fn header(&self) -> Header {
+        Header { kid: Some(self.kid.clone()), ..Header::new(self.alg) }
+    }
+
+    pub fn sign(&self, claims: &Value) -> String {
+        self.sign_with(&self.header(), claims)
+    }
+
+    pub fn sign_with(&self, header: &Header, claims: &Value) -> String {
+        jsonwebtoken::encode(header, claims, &self.encoding).expect("a token")
+    }
+}
+
+/// What an [`OwnIssuer`] answers.
+#[derive(Clone, Debug)]
+pub enum Conduct {
+    Good,
+    /// Every request fails.
+    Broken,
+    /// No request is answered.
+    Silent,
+    /// It calls itself something else.
+    OtherName,
+    /// The keys are somewhere else, it says with a redirect.
+    Redirects,
+    /// The key set is this text.
+    KeySet(String),
+    /// The discovery document names this as the place of the keys.
+    KeysAt(String),
+}
+
+/// An issuer in this process.
+#[derive(Clone)]
+pub struct OwnIssuer {
+    pub url: String,
+    shared: Arc<Mutex<Shared>>,
+}
+
+struct Shared {
+    url: String,
+    keys: Vec<SigningKey>,
+    conduct: Conduct,
+    fetches: usize,
+}
+
+impl OwnIssuer {
+    pub async fn start(keys: &[SigningKey]) -> Self {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let url = format!("http://{}", listener.local_addr().expect("an address"));
+        let shared = Shared { url: url.clone(), keys: keys.to_vec(), conduct: Conduct::Good, fetches: 0 };
+        let shared = Arc::new(Mutex::new(shared));
+        let router = Router::new()
+            .route("/.well-known/openid-configuration", get(discovery))
+            .route("/jwks", get(key_set))
+            .route("/other", get(|State(shared): State<Arc<Mutex<Shared>>>| async move { keys(&shared) }))
+            .with_state(shared.clone());
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        Self { url, shared }
+    }
+
+    pub fn settings(&self) -> Settings {
+        settings(&self.url)
+    }
+
+    pub fn conduct(&self, conduct: Conduct) {
+        self.shared.lock().expect("the issuer").conduct = conduct;
+    }
+
+    pub fn set_keys(&self, keys: &[SigningKey]) {
+        self.shared.lock().expect("the issuer").keys = keys.to_vec();
+    }
+
+    /// How often the keys were asked for.
+    pub fn fetches(&self) -> usize {
+        self.shared.lock().expect("the issuer").fetches
+    }
+
+    /// Claims that make a good access token from `now`, in seconds, on.
+    pub fn claims(&self, subject: &str, now: i64) -> Value {
+        json!({"iss": self.url, "aud": AUDIENCE, "sub": subject, "iat": now, "exp": now + 600, "jti": Uuid::new_v4()})
+    }
+}
+
+async fn discovery(State(shared): State<Arc<Mutex<Shared>>>) -> Response {
+    let (url, conduct) = {
+        let shared = shared.lock().expect("the issuer");
+        (shared.url.clone(), shared.conduct.clone())
+    };
+    let (name, keys) = match &conduct {
+        Conduct::Broken => return StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+        Conduct::Silent => std::future::pending().await,
+        Conduct::OtherName => (format!("{url}/"), format!("{url}/jwks")),
+        Conduct::KeysAt(keys) => (url.clone(), keys.clone()),
+        Conduct::Good | Conduct::Redirects | Conduct::KeySet(_) => (url.clone(), format!("{url}/jwks")),
+    };
+    axum::Json(json!({"issuer": name, "jwks_uri": keys})).into_response()
+}
+
+async fn key_set(State(shared): State<Arc<Mutex<Shared>>>) -> Response {
+    // Long enough for others to want the same.
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    let conduct = {
+        let mut shared = shared.lock().expect("the issuer");
+        shared.fetches += 1;
+        shared.conduct.clone()
+    };
+    match conduct {
+        Conduct::Redirects => (StatusCode::FOUND, [("location", "/other")]).into_response(),
+        Conduct::KeySet(text) => text.into_response(),
+        _ => keys(&shared),
+    }
+}
+
+fn keys(shared: &Mutex<Shared>) -> Response {
+    let shared = shared.lock().expect("the issuer");
+    let keys: Vec<&Value> = shared.keys.iter().map(|key| &key.jwk).collect();
+    (HeaderMap::new(), axum::Json(json!({"keys": keys}))).into_response()
+}

@@ -1,0 +1,338 @@
+//! `hub-cloud login` at a certified OpenID Connect provider, by somebody who fills in its forms; and what the token opens.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Output, Stdio};
+use std::time::{Duration, Instant};
+
+use hub_tests::issuer::{AUDIENCE, CLIENT_ID, Provider, settings};
+use hub_tests::process::program;
+use hub_tests::{Call, Options, SimulatedHub, TestApp, backends};
+use reqwest::header::{COOKIE, LOCATION, SET_COOKIE};
+use reqwest::{Response, StatusCode, Url};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
+use tokio::process::{Child, Command};
+
+/// Nothing here takes long.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A person's home and browser.
+struct Terminal {
+    home: TempDir,
+    issuer: String,
+    http: reqwest::Client,
+}
+
+/// A login that waits for the browser.
+struct Login {
+    child: Child,
+    page: Url,
+}
+
+impl Terminal {
+    fn new(issuer: &str) -> Self {
+        hub_tests::client::install_tls();
+        let http = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).timeout(PATIENCE);
+        let home = tempfile::tempdir().expect("a directory");
+        Self { home, issuer: issuer.to_owned(), http: http.build().expect("a client") }
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(program("hub-cloud"));
+        // No desktop, so no browser of its own; a folder where no database can be.
+        command.arg("login").args(arguments).env("PATH", "").env("XDG_CONFIG_HOME", self.home.path());
+        command.envs([
+            ("HUB_CLOUD_OIDC_ISSUER", self.issuer.as_str()),
+            ("HUB_CLOUD_OIDC_AUDIENCE", AUDIENCE),
+            ("HUB_CLOUD_OIDC_CLIENT_ID", CLIENT_ID),
+            ("HUB_CLOUD_DATA_DIR", "/proc/nowhere"),
+        ]);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        command
+    }
+
+    async fn run(&self, arguments: &[&str]) -> Output {
+        let output = tokio::time::timeout(PATIENCE, self.command(arguments).output()).await;
+        output.expect("it ends").expect("it starts")
+    }
+
+    async fn token(&self) -> Result<String, String> {
+        let output = self.run(&["--print-token"]).await;
+        match output.status.success() {
+            true => Ok(String::from_utf8(output.stdout).expect("text").trim_end().to_owned()),
+            false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+        }
+    }
+
+    fn session(&self) -> std::path::PathBuf {
+        self.home.path().join("hub-cloud/session.json")
+    }
+
+    async fn begin(&self) -> Login {
+        let mut child = self.command(&[]).spawn().expect("it starts");
+        let mut lines = BufReader::new(child.stderr.as_mut().expect("its messages")).lines();
+        let page = async {
+            while let Ok(Some(line)) = lines.next_line().await {
+                if let Ok(url) = Url::parse(line.trim()) {
+                    return url;
+                }
+            }
+            panic!("no page to log in at")
+        };
+        let page = tokio::time::timeout(PATIENCE, page).await.expect("a page to log in at");
+        Login { child, page }
+    }
+
+    /// Follows the provider's pages as `name`, up to the address that leads back to the terminal.
+    async fn browse(&self, page: &Url, name: &str) -> Url {
+        let mut cookies = BTreeMap::new();
+        let mut answer = self.fetch(self.http.get(page.clone()), &mut cookies).await;
+        for _ in 0..20 {
+            if let Some(location) = answer.headers().get(LOCATION) {
+                let location = location.to_str().expect("text");
+                let next = answer.url().join(location).expect("a URL");
+                if next.path() == "/callback" {
+                    return next;
+                }
+                answer = self.fetch(self.http.get(next), &mut cookies).await;
+                continue;
+            }
+            assert_eq!(answer.status(), StatusCode::OK, "{}", answer.url());
+            let url = answer.url().clone();
+            let html = answer.text().await.expect("a page");
+            let action = between(&html, "action=\"", "\"").unwrap_or_else(|| panic!("{url} has no form: {html}"));
+            let prompt = between(&html, "name=\"prompt\" value=\"", "\"").expect("a prompt");
+            let form = format!("prompt={prompt}&login={name}&password=any");
+            let submit = self.http.post(url.join(action).expect("a URL")).body(form);
+            let submit = submit.header("content-type", "application/x-www-form-urlencoded");
+            answer = self.fetch(submit, &mut cookies).await;
+        }
+        panic!("the provider's pages have no end");
+    }
+
+    async fn fetch(&self, request: reqwest::RequestBuilder, cookies: &mut BTreeMap<String, String>) -> Response {
+        let jar: Vec<String> = cookies.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let response = request.header(COOKIE, jar.join("; ")).send().await.expect("an answer");
+        for cookie in response.headers().get_all(SET_COOKIE) {
+            let cookie = cookie.to_str().expect("text").split(';').next().unwrap_or_default();
+            let (name, value) = cookie.split_once('=').expect("a cookie");
+            match value.is_empty() {
+                true => cookies.remove(name),
+                false => cookies.insert(name.to_owned(), value.to_owned()),
+            };
+        }
+        response
+    }
+
+    async fn log_in(&self, name: &str) {
+        let login = self.begin().await;
+        let callback = self.browse(&login.page, name).await;
+        let shown = self.http.get(callback).send().await.expect("a page");
+        assert_eq!(shown.status(), StatusCode::OK);
+        assert!(shown.text().await.expect("a page").contains("You are logged in"));
+        let (code, text) = login.end().await;
+        assert!(code == Some(0) && text.contains("You are logged in at"), "{code:?} {text}");
+    }
+}
+
+impl Login {
+    /// Exit code and what it said after the page's address.
+    async fn end(mut self) -> (Option<i32>, String) {
+        let mut text = String::new();
+        let mut stderr = self.child.stderr.take().expect("its messages");
+        let ended = async {
+            stderr.read_to_string(&mut text).await.expect("text");
+            self.child.wait().await.expect("it ends").code()
+        };
+        let code = tokio::time::timeout(PATIENCE, ended).await.expect("it ends");
+        (code, text)
+    }
+}
+
+fn between<'a>(text: &'a str, before: &str, after: &str) -> Option<&'a str> {
+    text.split_once(before)?.1.split_once(after).map(|(found, _)| found)
+}
+
+fn mode(path: &Path) -> u32 {
+    std::fs::metadata(path).expect("it is there").permissions().mode() & 0o777
+}
+
+/// Makes the kept token look as if it ended now.
+fn age(path: &Path) {
+    let mut session: Value = serde_json::from_slice(&std::fs::read(path).expect("a session")).expect("JSON");
+    session["expiresAt"] = json!("2026-01-01T00:00:00.000000Z");
+    std::fs::write(path, session.to_string()).expect("a session");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_login_opens_the_service() {
+    let Some(provider) = Provider::start().await else { return };
+    let terminal = Terminal::new(&provider.url);
+    let nobody = terminal.token().await.expect_err("no session");
+    assert!(nobody.contains("run `hub-cloud login`"), "{nobody}");
+    terminal.log_in("ada").await;
+    assert_eq!((mode(&terminal.session()), mode(&terminal.home.path().join("hub-cloud"))), (0o600, 0o700));
+    let token = terminal.token().await.expect("a token");
+    assert_eq!(terminal.token().await.expect("a token"), token, "it is fresh");
+
+    // About to end, it is exchanged, once, however many ask.
+    age(&terminal.session());
+    let tokens = futures_util::future::join_all((0..4).map(|_| terminal.token())).await;
+    let tokens: Vec<String> = tokens.into_iter().map(|token| token.expect("a token")).collect();
+    assert!(tokens.iter().all(|one| *one == tokens[0] && *one != token), "{tokens:?}");
+    assert_eq!(mode(&terminal.session()), 0o600);
+
+    let administrator = Terminal::new(&provider.url);
+    administrator.log_in("admin").await;
+    let admin_token = administrator.token().await.expect("a token");
+    for backend in backends() {
+        let settings = settings(&provider.url);
+        let app = TestApp::with(backend, Options { settings, ..Options::default() }).await;
+        let ada = app.client().bearer(&tokens[0]);
+        // Whoever comes first, at once.
+        let first = (0..8).map(|_| ada.get("/tenant/tenants").call());
+        for reply in futures_util::future::join_all(first).await {
+            reply.expect(200);
+        }
+        app.client().bearer(&token).get("/tenant/tenants").call().await.expect(200);
+        let founded = ada.post("/tenant/tenants").json(&json!({"name": "Warehouse"})).call().await.expect(200).json();
+        let tenant_uuid = founded["data"]["tenantUuid"].as_str().expect("a tenant").parse().expect("a uuid");
+        let tenants = ada.get("/tenant/tenants").call().await.expect(200).json();
+        assert_eq!(tenants["data"].as_array().map(Vec::len), Some(1), "{tenants}");
+        let ada = ada.tenant(tenant_uuid);
+        let path = format!("/tenant/tenants/{tenant_uuid}/members");
+        let members = ada.get(&path).call().await.expect(200).json();
+        assert_eq!(members["data"][0]["email"], "ada@example.com", "{members}");
+        assert_eq!(members["data"][0]["nickname"], "The ada", "{members}");
+        let code = ada.post("/tenant/hubs/claim-codes").json(&json!({})).call().await.expect(200).json();
+        let hub =
+            SimulatedHub::claim_with(&app.client(), code["data"]["claimCode"].as_str().expect("a code"), "hw").await;
+        let hubs = ada.get("/tenant/hubs").call().await.expect(200).body;
+        assert!(hubs.contains(&hub.hub_uuid.to_string()), "{hubs}");
+        let block = format!("/platform/hubs/{}/block", hub.hub_uuid);
+        ada.post(&block).json(&json!({"reason": "a test"})).call().await.expect(403);
+        let admin = app.client().bearer(&admin_token);
+        admin.post(&block).json(&json!({"reason": "a test"})).call().await.expect(200);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_provider_may_change_its_keys_and_go_away() {
+    let Some(mut provider) = Provider::start().await else { return };
+    let terminal = Terminal::new(&provider.url);
+    terminal.log_in("ada").await;
+    let first = terminal.token().await.expect("a token");
+    let mut apps = Vec::new();
+    for backend in backends() {
+        let settings = settings(&provider.url);
+        apps.push(TestApp::with(backend, Options { settings, ..Options::default() }).await);
+    }
+    let ask = async |token: &str, expected: u16| {
+        for app in &apps {
+            app.client().bearer(token).get("/tenant/tenants").call().await.expect(expected);
+        }
+    };
+    let before = provider.fetches().await;
+    ask(&first, 200).await;
+    ask(&first, 200).await;
+    assert_eq!(provider.fetches().await - before, apps.len() as u64, "one fetch each");
+    for alg in ["ES256", "PS256", "EdDSA"] {
+        provider.rotate(alg).await;
+        tokio::time::sleep(Duration::from_millis(5500)).await;
+        terminal.log_in("ada").await;
+        ask(&terminal.token().await.expect("a token"), 200).await;
+        // Signed with a key that is gone.
+        ask(&first, 401).await;
+    }
+    let (known, other) = (terminal.token().await.expect("a token"), Terminal::new(&provider.url));
+    other.log_in("ben").await;
+    let unseen = other.token().await.expect("a token");
+    provider.kill().await;
+    ask(&known, 200).await;
+    ask(&unseen, 200).await;
+    tokio::time::sleep(Duration::from_millis(5500)).await;
+    let began = Instant::now();
+    ask(&first, 503).await;
+    assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
+    ask(&known, 200).await;
+    age(&terminal.session());
+    let away = terminal.token().await.expect_err("no issuer");
+    assert!(away.contains("cannot be asked where to log in"), "{away}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_login_is_answered_by_its_own_browser_alone() {
+    let Some(provider) = Provider::start().await else { return };
+    let terminal = Terminal::new(&provider.url);
+    let login = terminal.begin().await;
+    let callback = terminal.browse(&login.page, "ada").await;
+    // Somebody else's answers change nothing.
+    let with = |name: &str, value: Option<&str>| {
+        let mut url = callback.clone();
+        let pairs: Vec<(String, String)> = callback.query_pairs().into_owned().filter(|(key, _)| key != name).collect();
+        url.query_pairs_mut().clear().extend_pairs(pairs);
+        if let Some(value) = value {
+            url.query_pairs_mut().append_pair(name, value);
+        }
+        url
+    };
+    let mut twice = callback.clone();
+    twice.query_pairs_mut().append_pair("code", "another");
+    for url in [with("state", None), with("state", Some("")), with("state", Some("x")), twice] {
+        let shown = terminal.http.get(url.clone()).send().await.expect("a page");
+        assert_eq!(shown.status(), StatusCode::BAD_REQUEST, "{url}");
+    }
+    let port = format!("http://127.0.0.1:{}/other", callback.port().expect("a port"));
+    assert_eq!(terminal.http.get(port).send().await.expect("a page").status(), StatusCode::NOT_FOUND);
+    // Another issuer's answer, though it knew the state, ends it.
+    let shown = terminal.http.get(with("iss", Some("https://evil.example"))).send().await.expect("a page");
+    assert_eq!(shown.status(), StatusCode::BAD_REQUEST);
+    let (code, text) = login.end().await;
+    assert!(code == Some(1) && text.contains("another issuer"), "{code:?} {text}");
+    assert!(!terminal.session().exists());
+
+    // Whoever says no at the provider is told so.
+    let login = terminal.begin().await;
+    let state = login.page.query_pairs().find(|(name, _)| name == "state").expect("a state").1.into_owned();
+    let redirect =
+        login.page.query_pairs().find(|(name, _)| name == "redirect_uri").expect("a redirect").1.into_owned();
+    let mut back = Url::parse(&redirect).expect("a URL");
+    let refusal = [("error", "access_denied"), ("error_description", "\u{1b}[31mno"), ("state", state.as_str())];
+    back.query_pairs_mut().extend_pairs(refusal).append_pair("iss", &provider.url);
+    terminal.http.get(back).send().await.expect("a page");
+    let (code, text) = login.end().await;
+    assert!(code == Some(1) && text.contains("access_denied") && !text.contains('\u{1b}'), "{code:?} {text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn login_says_what_it_needs() {
+    let terminal = Terminal::new("http://127.0.0.1:1");
+    let output = terminal.run(&[]).await;
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(1) && text.contains("127.0.0.1:1"), "{text}");
+    for missing in ["HUB_CLOUD_OIDC_CLIENT_ID", "HUB_CLOUD_OIDC_ISSUER"] {
+        let mut command = terminal.command(&[]);
+        if missing == "HUB_CLOUD_OIDC_ISSUER" {
+            command.env_remove("HUB_CLOUD_OIDC_AUDIENCE").env_remove("HUB_CLOUD_OIDC_CLIENT_ID");
+        }
+        let output = command.env_remove(missing).output().await.expect("it starts");
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(3) && text.contains("oidc-client-id"), "{missing}: {text}");
+    }
+    let help = terminal.run(&["--help"]).await;
+    let text = String::from_utf8_lossy(&help.stdout);
+    assert!(help.status.success() && text.contains("--print-token") && text.contains("redirect URI"), "{text}");
+    // A session for something else is not passed off as this one.
+    std::fs::create_dir_all(terminal.home.path().join("hub-cloud")).expect("a folder");
+    std::fs::write(terminal.session(), "{").expect("a file");
+    let broken = terminal.token().await.expect_err("no session");
+    assert!(broken.contains("is no session"), "{broken}");
+    let other = json!({"issuer": "https://other.example", "clientId": CLIENT_ID, "audience": AUDIENCE, "scope": "openid",
+        "accessToken": "secret", "expiresAt": "2100-01-01T00:00:00.000000Z", "refreshToken": null});
+    std::fs::write(terminal.session(), other.to_string()).expect("a file");
+    let other = terminal.token().await.expect_err("another session");
+    assert!(other.contains("another issuer") && !other.contains("secret"), "{other}");
+}
