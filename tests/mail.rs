@@ -27,7 +27,8 @@ async fn a_mail_arrives_once_its_server_and_the_service_are_there() {
         let Some(mut server) = MailServer::start().await else { return };
         let certificate = server.certificate.display().to_string();
         let url = server.url();
-        let settings = ["--smtp-url", &url, "--mail-from", "Hübs <hubs@example.com>", "--public-url", "https://hubs.example.com/"];
+        let settings =
+            ["--smtp-url", &url, "--mail-from", "Hübs <hubs@example.com>", "--public-url", "https://hubs.example.com/"];
         let mut service = Cloud::start_in(backend, &settings, &[("SSL_CERT_FILE", &certificate)]).await;
         let anyone = Client::new(&service.url);
         let tenant = Tenant::create(&anyone).await;

@@ -352,7 +352,9 @@ fn mail(smtp_url: Option<String>, from: Option<String>) -> Result<Option<MailCon
         ("smtp", [("tls", "opportunistic")]) => (Encryption::IfOffered, 587),
         ("smtp", []) => (Encryption::None, 25),
         ("smtp", _) => return Err(refused("may end in `?tls=required` or `?tls=opportunistic`, and in nothing else")),
-        ("smtps", _) => return Err(refused("is encrypted from the start with `smtps://`, and has nothing after a `?`")),
+        ("smtps", _) => {
+            return Err(refused("is encrypted from the start with `smtps://`, and has nothing after a `?`"));
+        }
         _ => return Err(refused("must begin with `smtp://` or `smtps://`")),
     };
     // An IPv6 address without its brackets is what sockets and certificates go by.
@@ -368,9 +370,7 @@ fn mail(smtp_url: Option<String>, from: Option<String>) -> Result<Option<MailCon
     };
     let credentials = match (url.username(), url.password()) {
         ("", None) => None,
-        (name, Some(password)) if !name.is_empty() => {
-            Some((decoded(name)?, SecretString::from(decoded(password)?)))
-        }
+        (name, Some(password)) if !name.is_empty() => Some((decoded(name)?, SecretString::from(decoded(password)?))),
         _ => return Err(refused("must have both a user and a password, or neither")),
     };
     let is_loopback = host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());

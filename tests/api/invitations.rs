@@ -57,10 +57,11 @@ async fn personas(client: &Client) -> (Vec<Value>, Vec<Value>) {
 
 async fn actions(app: &TestApp) -> Vec<String> {
     let mut conn = app.app.db.read().await.expect("a connection");
-    let rows: Vec<(String,)> = sql("SELECT action FROM audit_logs WHERE action LIKE 'invitation.%' ORDER BY audit_log_id")
-        .all(&mut conn)
-        .await
-        .expect("rows");
+    let rows: Vec<(String,)> =
+        sql("SELECT action FROM audit_logs WHERE action LIKE 'invitation.%' ORDER BY audit_log_id")
+            .all(&mut conn)
+            .await
+            .expect("rows");
     rows.into_iter().map(|(action,)| action).collect()
 }
 
@@ -106,7 +107,10 @@ async fn whoever_gets_the_mail_comes_in() {
         // What is settled stays so.
         revoke(&tenant.client, &invitation).await.expect(409);
         resend(&tenant.client, &invitation).await.expect(409);
-        assert_eq!(invite(&tenant.client, json!({"email": guest.email})).await.expect(409).problem().code, "ALREADY_MEMBER");
+        assert_eq!(
+            invite(&tenant.client, json!({"email": guest.email})).await.expect(409).problem().code,
+            "ALREADY_MEMBER"
+        );
         // Who was removed does not come back by an invitation they used.
         let persona = joined["personaUuid"].as_str().expect("a persona");
         tenant.client.delete(&format!("{PERSONAS}/{persona}")).call().await.expect(200);
@@ -163,7 +167,10 @@ async fn a_new_token_ends_the_one_before_and_a_revoked_one_is_gone() {
         let pending = invite(&tenant.client, json!({"email": guest.email})).await.expect(409).problem();
         assert!(pending.code == "ALREADY_INVITED" && pending.message.contains("resend"), "{pending:?}");
         let resent: Value = resend(&tenant.client, &invitation).await.expect(200).data();
-        assert_eq!((&resent["invitationId"], &resent["createdAt"]), (&invitation["invitationId"], &invitation["createdAt"]));
+        assert_eq!(
+            (&resent["invitationId"], &resent["createdAt"]),
+            (&invitation["invitationId"], &invitation["createdAt"])
+        );
         assert!(resent["expiresAt"].as_str() > invitation["expiresAt"].as_str());
         let second = token_for(&app, &guest.email).await;
         assert_ne!(first, second);
@@ -218,7 +225,11 @@ async fn an_invitation_expires_and_is_renewed_or_replaced() {
         let renewed: Value = resend(&owner, &first).await.expect(200).data();
         assert_eq!((&renewed["status"], &renewed["invitationId"]), (&json!("PENDING"), &first["invitationId"]));
         let (_, listed) = personas(&owner).await;
-        assert_eq!((&listed[0], &listed[1]["invitationId"]), (&renewed, &second["invitationId"]), "the last sent first");
+        assert_eq!(
+            (&listed[0], &listed[1]["invitationId"]),
+            (&renewed, &second["invitationId"]),
+            "the last sent first"
+        );
         let replaced = invited(&owner, &guest.email, "OPERATOR").await;
         assert_ne!(replaced["invitationId"], second["invitationId"]);
         let (_, listed) = personas(&owner).await;
@@ -287,7 +298,8 @@ async fn only_an_owner_touches_an_owner() {
         let someone = Person::register(&app.client()).await;
         let body = json!({"personaUuid": someone.login.persona_uuid, "role": "OWNER"});
         invite(&admin, body.clone()).await.expect(403);
-        let member = invite(&admin, json!({"personaUuid": someone.login.persona_uuid, "role": "EDITOR"})).await.expect(200);
+        let member =
+            invite(&admin, json!({"personaUuid": someone.login.persona_uuid, "role": "EDITOR"})).await.expect(200);
         let persona = member.json()["data"]["member"]["personaUuid"].as_str().expect("a persona").to_owned();
         admin.patch(&format!("{PERSONAS}/{persona}")).json(&json!({"role": "OWNER"})).call().await.expect(403);
         let changed = admin.patch(&format!("{PERSONAS}/{persona}")).json(&json!({"role": "OPERATOR"})).call().await;

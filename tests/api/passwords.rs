@@ -51,10 +51,8 @@ async fn work_until_looked_up(app: &TestApp) {
     let ends_at = Instant::now() + PATIENCE;
     loop {
         let mut conn = app.app.db.read().await.expect("a connection");
-        let (left,): (i64,) = sql("SELECT COUNT(*) FROM tasks WHERE kind = 'password.forgot'")
-            .one(&mut conn)
-            .await
-            .expect("a count");
+        let (left,): (i64,) =
+            sql("SELECT COUNT(*) FROM tasks WHERE kind = 'password.forgot'").one(&mut conn).await.expect("a count");
         if left == 0 {
             return;
         }

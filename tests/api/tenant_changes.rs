@@ -146,8 +146,8 @@ async fn a_deleted_tenant_is_not_there_for_anybody() {
 async fn invite(app: &TestApp, tenant: &Tenant) {
     let now = app.app.clock.now();
     let mut tx = app.app.db.begin().await.expect("a transaction");
-    sql("INSERT INTO invitations (tenant_uuid, email, role, token_hash, invited_by_user_uuid, created_at, sent_at, expires_at) \
-         VALUES ($1, $2, $3, $4, $5, $6, $6, $7)")
+    sql("INSERT INTO invitations (tenant_uuid, email, role, token_hash, mail_uuid, invited_by_user_uuid, created_at, sent_at, expires_at) \
+         VALUES ($1, $2, $3, $4, $8, $5, $6, $6, $7)")
     .bind(tenant.tenant_uuid)
     .bind("ada@example.com")
     .bind("VIEWER")
@@ -155,6 +155,7 @@ async fn invite(app: &TestApp, tenant: &Tenant) {
     .bind(tenant.owner.login.user_uuid)
     .bind(now)
     .bind(now.plus_secs(3600))
+    .bind(uuid::Uuid::new_v4())
     .execute(&mut tx)
     .await
     .expect("an invitation");

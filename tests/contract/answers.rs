@@ -15,7 +15,10 @@ const UNAUDITED: [(&str, &str); 7] = [
     ("POST /v1/ble/events", "is data"),
     ("POST /v1/ble/events/windowed", "is data"),
     ("POST /v1/hubs/adapters", "is what the hub sees, told again and again"),
-    ("POST /auth/password/forgot", "changes nothing yet: the work behind it has its entry, if there is such an account"),
+    (
+        "POST /auth/password/forgot",
+        "changes nothing yet: the work behind it has its entry, if there is such an account",
+    ),
     ("POST /auth/refresh", "goes on with a login that has its entry, every 15 minutes"),
 ];
 

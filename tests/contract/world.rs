@@ -102,7 +102,9 @@ impl World {
                 ("requestUuid", Objects::Real) => self.transfer_for(operation).await,
                 ("invitationId", Objects::Real) => self.invitation().await.0,
                 ("token", Objects::Real) => self.invitation().await.1,
-                ("targetPersonaUuid" | "personaUuid", Objects::Real) => self.tenant.let_in(&self.guest, Role::Viewer).await.to_string(),
+                ("targetPersonaUuid" | "personaUuid", Objects::Real) => {
+                    self.tenant.let_in(&self.guest, Role::Viewer).await.to_string()
+                }
                 _ => self.object(name, objects),
             };
             path = path.replace(&format!("{{{name}}}"), &object);

@@ -147,10 +147,7 @@ fn routes() -> ApiRouter<App> {
             "/tenant/personas/invitations/{invitationId}/resend",
             post_with(invitations::http::resend, doc("tenant-personas", "Send an invitation again")),
         )
-        .api_route(
-            "/invitations/accept",
-            post_with(invitations::http::accept, doc("public", "Accept an invitation")),
-        )
+        .api_route("/invitations/accept", post_with(invitations::http::accept, doc("public", "Accept an invitation")))
         .api_route(
             "/public/invitations/{token}",
             get_with(invitations::http::show, doc("public", "What an invitation offers")),

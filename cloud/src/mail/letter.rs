@@ -67,9 +67,7 @@ impl Letter {
     fn text(&self) -> String {
         let part = |part: &Part| match part {
             Part::Text(text) | Part::Note(text) => format!("{text}\n"),
-            Part::Code(text) | Part::Link(text) => {
-                text.lines().map(|line| format!("    {line}\n")).collect::<String>()
-            }
+            Part::Code(text) | Part::Link(text) => text.lines().map(|line| format!("    {line}\n")).collect::<String>(),
         };
         self.parts.iter().map(part).collect::<Vec<String>>().join("\n")
     }
@@ -99,7 +97,9 @@ impl Part {
             ),
             Self::Link(url) => {
                 let url = escaped(url);
-                format!("<p style=\"margin:0 0 16px;overflow-wrap:anywhere\"><a href=\"{url}\" style=\"color:#1d4ed8\">{url}</a></p>\n")
+                format!(
+                    "<p style=\"margin:0 0 16px;overflow-wrap:anywhere\"><a href=\"{url}\" style=\"color:#1d4ed8\">{url}</a></p>\n"
+                )
             }
             Self::Note(text) => format!(
                 "<p style=\"margin:24px 0 0;padding-top:16px;border-top:1px solid #e5e7eb;font-size:14px;color:#4b5563\">{}</p>\n",

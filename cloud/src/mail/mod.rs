@@ -36,7 +36,8 @@ struct Waiting {
 /// Refuses with 503 where no mail server is set.
 pub fn require(app: &App) -> Result<&MailConfig> {
     app.config.mail.as_ref().ok_or_else(|| {
-        let message = "this needs a mail server, and the service has none: its operator has to set smtp-url and mail-from";
+        let message =
+            "this needs a mail server, and the service has none: its operator has to set smtp-url and mail-from";
         Error::unavailable("MAIL_NOT_CONFIGURED", message)
     })
 }

@@ -268,7 +268,8 @@ pub async fn create_admin(app: &App, email: &str, password: String) -> Result<Ad
         let message = "nobody can log in with a password while builtin-login is false; give somebody the role PLATFORM_ADMIN at the issuer";
         return Err(Error::forbidden("BUILTIN_LOGIN_OFF", message));
     }
-    let Registration { email, password, .. } = checked(fields::email(email), fields::password("password", password), Ok(None))?;
+    let Registration { email, password, .. } =
+        checked(fields::email(email), fields::password("password", password), Ok(None))?;
     let now = app.clock.now();
     let audit = |action, user_uuid: UserUuid| Audit::by_system("COMMAND_LINE", action, user_uuid, now);
     let existing = store::account(&mut app.db.read().await?, &email).await?;

@@ -80,6 +80,7 @@ fn wrong_password() -> Error {
 
 /// Has a token mailed that sets a new password, if there is such an account.
 pub async fn forgot_password(app: &App, address: Option<IpAddr>, email: &str) -> Result<()> {
+    super::require_builtin_login(app)?;
     let email = super::checked_email(email)?;
     mail::require(app)?;
     let now = app.clock.now();
@@ -131,6 +132,7 @@ fn letter(app: &App, email: &str, token: &str, expires_at: Timestamp) -> Letter 
 
 /// Sets a new password for whoever was mailed the token. All logins end, and the account's failed attempts are forgiven.
 pub async fn reset_password(app: &App, token: &str, new_password: String) -> Result<()> {
+    super::require_builtin_login(app)?;
     let hash = crate::sealing::hash(token);
     // A token that is none costs no password hash.
     let user_uuid = store::user_of_reset(&mut app.db.read().await?, &hash, app.clock.now()).await?;

@@ -120,11 +120,12 @@ pub async fn count_resets(conn: &mut Conn, user_uuid: UserUuid, now: Timestamp) 
 
 /// Whose password the token may set.
 pub async fn user_of_reset(conn: &mut Conn, hash: &[u8], now: Timestamp) -> Result<Option<UserUuid>> {
-    let row: Option<(UserUuid,)> = sql("SELECT user_uuid FROM password_resets WHERE token_hash = $1 AND expires_at > $2")
-        .bind(hash)
-        .bind(now)
-        .optional(conn)
-        .await?;
+    let row: Option<(UserUuid,)> =
+        sql("SELECT user_uuid FROM password_resets WHERE token_hash = $1 AND expires_at > $2")
+            .bind(hash)
+            .bind(now)
+            .optional(conn)
+            .await?;
     Ok(row.map(|(user_uuid,)| user_uuid))
 }
 

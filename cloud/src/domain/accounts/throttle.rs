@@ -37,7 +37,11 @@ pub struct Subject {
 impl Subject {
     /// The table never holds what was typed: people type passwords into the wrong box.
     pub fn account(email: &str) -> Self {
-        Self { key: format!("account:{}", hex::encode(crate::sealing::hash(email))), free: FREE_FOR_ACCOUNT, reason: FAILED }
+        Self {
+            key: format!("account:{}", hex::encode(crate::sealing::hash(email))),
+            free: FREE_FOR_ACCOUNT,
+            reason: FAILED,
+        }
     }
 
     /// Mails that set a new password: nobody's mailbox is filled by asking for them.
@@ -47,7 +51,11 @@ impl Subject {
 
     /// Invitations to one e-mail, whichever tenant they come from.
     pub fn invited(email: &str) -> Self {
-        Self { key: format!("invited:{}", hex::encode(crate::sealing::hash(email))), free: FREE_FOR_MAIL, reason: ASKED }
+        Self {
+            key: format!("invited:{}", hex::encode(crate::sealing::hash(email))),
+            free: FREE_FOR_MAIL,
+            reason: ASKED,
+        }
     }
 
     /// Invitations by one person, in whichever tenant.

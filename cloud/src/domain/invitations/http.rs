@@ -65,10 +65,7 @@ pub async fn list(auth: Member<MembersRead>, State(app): State<App>) -> Result<A
     let now = app.clock.now();
     Ok(Answer(TenantPersonasResponse {
         members: members.into_iter().map(TenantMemberResponse::from).collect(),
-        invitations: invitations
-            .into_iter()
-            .map(|invitation| TenantInvitationResponse::new(invitation, now))
-            .collect(),
+        invitations: invitations.into_iter().map(|invitation| TenantInvitationResponse::new(invitation, now)).collect(),
     }))
 }
 
@@ -131,10 +128,7 @@ impl From<Acquaintance> for InviteCandidate {
 }
 
 /// Members of the caller's other tenants who do not belong to this one, by e-mail; the first 100.
-pub async fn candidates(
-    auth: Member<MembersManage>,
-    State(app): State<App>,
-) -> Result<Answer<Vec<InviteCandidate>>> {
+pub async fn candidates(auth: Member<MembersManage>, State(app): State<App>) -> Result<Answer<Vec<InviteCandidate>>> {
     let mut conn = app.db.read().await?;
     let found = tenants::acquaintances(&mut conn, &auth.scope, auth.user.user_uuid, MAX_CANDIDATES).await?;
     Ok(Answer(found.into_iter().map(InviteCandidate::from).collect()))
@@ -230,7 +224,7 @@ pub async fn show(
         return Err(super::gone(how));
     }
     let tenant_name = store::tenant_name(&mut conn, invitation.tenant_uuid).await?;
-    let tenant_name = tenant_name.ok_or_else(|| super::gone("is to a tenant that is deleted"))?;
+    let tenant_name = tenant_name.ok_or_else(|| super::gone(super::TENANT_DELETED))?;
     let Invitation { role, email, expires_at, .. } = invitation;
     Ok(Answer(PublicInvitationResponse { tenant_name, role, status, email: masked(&email), expires_at }))
 }

@@ -15,9 +15,9 @@ use crate::authn::user::User;
 use crate::authz::permission::{MANAGE, Role};
 use crate::authz::{Scope, require};
 use crate::db::{Conn, Tx};
+use crate::domain::accounts;
 use crate::domain::audit::Audit;
 use crate::domain::tenants::{self, Locked, MemberRow, Membership};
-use crate::domain::accounts;
 use crate::error::{Error, Result};
 use crate::mail::{self, Letter, Part};
 use crate::{sealing, tasks};
@@ -29,6 +29,8 @@ const MAX_PENDING: i64 = 200;
 /// Of those that are PENDING or EXPIRED, the newest this many are listed: all that are PENDING, since none of them is older than one that is EXPIRED.
 const MAX_LISTED: i64 = 500;
 const MAX_CANDIDATES: i64 = 100;
+
+const TENANT_DELETED: &str = "is to a tenant that is deleted";
 
 /// Where an invitation stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -56,7 +58,8 @@ pub async fn invite(app: &App, scope: &Scope, user: &User, email: &str, role: Ro
     if let Some(open) = store::open(&mut tx, scope, &email).await? {
         if open.status(now) == Status::Pending {
             let id = open.invitation_id;
-            let message = format!("this e-mail is invited already, by invitation {id}; resend that one, or revoke it first");
+            let message =
+                format!("this e-mail is invited already, by invitation {id}; resend that one, or revoke it first");
             return Err(Error::conflict("ALREADY_INVITED", message));
         }
         store::revoke(&mut tx, scope, open.invitation_id, now).await?;
@@ -97,7 +100,8 @@ async fn require_room(tx: &mut Tx, scope: &Scope, now: Timestamp) -> Result<()> 
     match store::count_pending(tx, scope, now).await? {
         ..MAX_PENDING => Ok(()),
         _ => {
-            let message = format!("a tenant may have {MAX_PENDING} pending invitations; revoke some that nobody answers");
+            let message =
+                format!("a tenant may have {MAX_PENDING} pending invitations; revoke some that nobody answers");
             Err(Error::conflict("TOO_MANY_INVITATIONS", message))
         }
     }
@@ -199,6 +203,15 @@ pub async fn withdraw(tx: &mut Tx, scope: &Scope, user_uuid: UserUuid, now: Time
     mail::withdraw(tx, open.mail_uuid).await
 }
 
+/// Takes back all that is open, of a tenant that ends; answers how much that is.
+pub async fn withdraw_all(tx: &mut Tx, scope: &Scope, now: Timestamp) -> Result<u64> {
+    let mails = store::revoke_all(tx, scope, now).await?;
+    for mail_uuid in &mails {
+        mail::withdraw(tx, *mail_uuid).await?;
+    }
+    Ok(mails.len() as u64)
+}
+
 /// Lets the person in whom the token was mailed to; answers the tenant as they see it. Accepting once more changes nothing.
 pub async fn accept(app: &App, user: &User, token: &str) -> Result<Membership> {
     let hash = sealing::hash(token);
@@ -207,8 +220,7 @@ pub async fn accept(app: &App, user: &User, token: &str) -> Result<Membership> {
     let scope = Scope::of_person(user, found.tenant_uuid);
     let now = app.clock.now();
     // What the tenant's owners do to the invitation at this moment comes before or after, never in between.
-    let locked = tenants::lock(app, &scope).await;
-    let (mut tx, _) = locked.map_err(|error| if error.status() == 404 { gone("is to a tenant that is deleted") } else { error })?;
+    let Some((mut tx, _)) = tenants::lock(app, &scope).await? else { return Err(gone(TENANT_DELETED)) };
     let invitation = store::find_by_token(&mut tx, &hash).await?.ok_or_else(unknown)?;
     let status = invitation.status(now);
     if let Some(how) = over(status) {

@@ -153,6 +153,17 @@ pub async fn revoke(tx: &mut Tx, scope: &Scope, invitation_id: i64, now: Timesta
     Ok(())
 }
 
+/// Revokes all that are open; answers the mails their tokens are in.
+pub async fn revoke_all(tx: &mut Tx, scope: &Scope, now: Timestamp) -> Result<Vec<Uuid>> {
+    let rows: Vec<(Uuid,)> =
+        sql(&format!("UPDATE invitations SET revoked_at = $2 WHERE tenant_uuid = $1 AND {OPEN} RETURNING mail_uuid"))
+            .bind(scope.tenant_uuid())
+            .bind(now)
+            .all(tx)
+            .await?;
+    Ok(rows.into_iter().map(|(mail_uuid,)| mail_uuid).collect())
+}
+
 pub async fn accept(tx: &mut Tx, scope: &Scope, invitation_id: i64, by: UserUuid, now: Timestamp) -> Result<()> {
     sql("UPDATE invitations SET accepted_at = $3, accepted_by_user_uuid = $4 WHERE invitation_id = $1 AND tenant_uuid = $2")
         .bind(invitation_id)

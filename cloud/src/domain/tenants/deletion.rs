@@ -7,7 +7,7 @@ use crate::app::App;
 use crate::authz::permission::OWN;
 use crate::authz::{Scope, require};
 use crate::domain::audit::Audit;
-use crate::domain::{claim_codes, hubs, transfers};
+use crate::domain::{claim_codes, hubs, invitations, transfers};
 use crate::error::Result;
 
 /// Deletes the tenant, and with it what could still act for it or come into it: members and API keys find no tenant, its hubs' tokens and claim codes are
@@ -20,7 +20,7 @@ pub async fn delete(app: &App, scope: &Scope) -> Result<()> {
     let detail = json!({
         "hubs": hubs::revoke_all(&mut tx, scope).await?,
         "claimCodes": claim_codes::revoke_all(&mut tx, scope, now).await?,
-        "invitations": store::revoke_invitations(&mut tx, scope, now).await?,
+        "invitations": invitations::withdraw_all(&mut tx, scope, now).await?,
         "transfers": transfers::cancel_all(&mut tx, scope, now).await?,
     });
     let audit = Audit::new(scope, "tenant.delete", scope.tenant_uuid(), now);

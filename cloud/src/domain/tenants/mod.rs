@@ -161,7 +161,12 @@ pub async fn has_member(conn: &mut Conn, scope: &Scope, email: &str) -> Result<b
 }
 
 /// People whom the user meets in another tenant and who do not belong to this one, by e-mail; `limit` at most.
-pub async fn acquaintances(conn: &mut Conn, scope: &Scope, user_uuid: UserUuid, limit: i64) -> Result<Vec<Acquaintance>> {
+pub async fn acquaintances(
+    conn: &mut Conn,
+    scope: &Scope,
+    user_uuid: UserUuid,
+    limit: i64,
+) -> Result<Vec<Acquaintance>> {
     store::acquaintances(conn, scope, user_uuid, limit).await
 }
 

@@ -171,15 +171,6 @@ pub async fn mark_deleted(tx: &mut Tx, scope: &Scope, now: Timestamp) -> Result<
     Ok(())
 }
 
-/// Those that are open, expired or not; answers how many.
-pub async fn revoke_invitations(tx: &mut Tx, scope: &Scope, now: Timestamp) -> Result<u64> {
-    sql("UPDATE invitations SET revoked_at = $2 WHERE tenant_uuid = $1 AND accepted_at IS NULL AND revoked_at IS NULL")
-        .bind(scope.tenant_uuid())
-        .bind(now)
-        .execute(tx)
-        .await
-}
-
 /// Whether the tenant has a member who is not this user; nothing when there is no such tenant.
 pub async fn has_others(conn: &mut Conn, tenant_uuid: TenantUuid, user_uuid: UserUuid) -> Result<Option<bool>> {
     let row: Option<(bool,)> = sql("SELECT EXISTS (SELECT 1 FROM personas p WHERE p.tenant_uuid = t.tenant_uuid \
@@ -221,12 +212,13 @@ pub async fn member(conn: &mut Conn, scope: &Scope, persona_uuid: PersonaUuid) -
 }
 
 pub async fn has_member(conn: &mut Conn, scope: &Scope, email: &str) -> Result<bool> {
-    let found: Option<(PersonaUuid,)> = sql("SELECT p.persona_uuid FROM users u JOIN personas p ON p.user_uuid = u.user_uuid \
+    let found: Option<(PersonaUuid,)> =
+        sql("SELECT p.persona_uuid FROM users u JOIN personas p ON p.user_uuid = u.user_uuid \
          WHERE u.email = $2 AND p.tenant_uuid = $1 AND p.role IS NOT NULL LIMIT 1")
-    .bind(scope.tenant_uuid())
-    .bind(email)
-    .optional(conn)
-    .await?;
+        .bind(scope.tenant_uuid())
+        .bind(email)
+        .optional(conn)
+        .await?;
     Ok(found.is_some())
 }
 
