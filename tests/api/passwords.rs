@@ -175,7 +175,8 @@ async fn a_mailed_token_sets_a_password_once() {
             assert_eq!(refused.problem().code, "INVALID_RESET_TOKEN");
         }
         person.client.get("/tenant/tenants").call().await.expect(200);
-        let (a, b) = tokio::join!(reset(&app.client(), &token, NEW), reset(&app.client(), &token, NEW));
+        let client = app.client();
+        let (a, b) = tokio::join!(reset(&client, &token, NEW), reset(&client, &token, NEW));
         let mut statuses = [a.status.as_u16(), b.status.as_u16()];
         statuses.sort_unstable();
         assert_eq!(statuses, [204, 400]);

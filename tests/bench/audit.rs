@@ -195,7 +195,7 @@ fn combinations(people: &People) -> Vec<String> {
                 for time in &times {
                     let parts = [actor, what, object, time];
                     all.push(
-                        parts.into_iter().filter(|part| !part.is_empty()).copied().collect::<Vec<&str>>().join("&"),
+                        parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<&str>>().join("&"),
                     );
                 }
             }

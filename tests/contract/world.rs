@@ -95,7 +95,6 @@ impl World {
                 ("apiKeyId", Objects::Real) => {
                     self.tenant.api_key(json!({"scopes": ["hubs:read"]})).await.api_key_id.to_string()
                 }
-                ("targetPersonaUuid", Objects::Real) => self.tenant.let_in(&self.guest, Role::Viewer).await.to_string(),
                 ("tenantUuid", Objects::Real) if takes_the_tenant(operation) => {
                     Tenant::create_by(&self.tenant.owner).await.tenant_uuid.to_string()
                 }

@@ -174,10 +174,10 @@ struct Shared {
 }
 
 impl OwnIssuer {
-    pub async fn start(keys: &[SigningKey]) -> Self {
+    pub async fn start(signing_keys: &[SigningKey]) -> Self {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
-        let shared = Shared { url: url.clone(), keys: keys.to_vec(), conduct: Conduct::Good, fetches: 0 };
+        let shared = Shared { url: url.clone(), keys: signing_keys.to_vec(), conduct: Conduct::Good, fetches: 0 };
         let shared = Arc::new(Mutex::new(shared));
         let router = Router::new()
             .route("/.well-known/openid-configuration", get(discovery))
