@@ -194,7 +194,7 @@ async fn a_mailed_token_sets_a_password_once() {
                 .await
                 .expect("rows");
         let audit: Vec<(&str, &str)> = audit.iter().map(|(action, actor)| (action.as_str(), actor.as_str())).collect();
-        let forgot = ("password.forgot", "PASSWORD_RESET");
+        let forgot = ("password.forgot", "SYSTEM");
         assert_eq!(audit, [forgot, forgot, ("password.reset", "USER")]);
         drop(conn);
         app.app.shutdown.cancel();
