@@ -128,6 +128,7 @@ async fn use_everything(client: &Client) {
     assert!(reply.status.is_client_error(), "{}", reply.body);
     let accept = json!({"token": "no-such-invitation-but-a-long-token"});
     person.client.post("/invitations/accept").json(&accept).call().await.expect(404);
+    client.get("/public/invitations/no-such-invitation-but-a-long-token").call().await.expect(404);
 }
 
 /// Every row of every table, as text.

@@ -112,7 +112,9 @@ async fn a_member_who_was_removed_or_demoted_is_refused_at_once() {
         tenant.let_in(&person, Role::Editor).await;
         let client = person.client.tenant(tenant.tenant_uuid);
         let hammer = replicas.hammer(&client, Method::POST, "/tenant/hubs/claim-codes", Some(json!({})));
-        let demotion = async { tenant.let_in(&person, Role::Viewer).await; };
+        let demotion = async {
+            tenant.let_in(&person, Role::Viewer).await;
+        };
         hammer.around("demoted", 403, demotion).await;
     }
 }

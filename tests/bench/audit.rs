@@ -194,9 +194,7 @@ fn combinations(people: &People) -> Vec<String> {
             for object in &objects {
                 for time in &times {
                     let parts = [actor, what, object, time];
-                    all.push(
-                        parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<&str>>().join("&"),
-                    );
+                    all.push(parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<&str>>().join("&"));
                 }
             }
         }

@@ -1,5 +1,7 @@
 //! One id a request, in the answer's `X-Request-Id` header, in error bodies and in every log line written meanwhile.
 
+use std::borrow::Cow;
+
 use axum::extract::Request;
 use axum::http::{HeaderName, HeaderValue};
 use axum::middleware::Next;
@@ -25,18 +27,42 @@ pub async fn layer(request: Request, next: Next) -> Response {
         _ => HeaderValue::from_str(&uuid::Uuid::new_v4().simple().to_string())
             .unwrap_or(HeaderValue::from_static("unknown")),
     };
-    let span = tracing::error_span!(
-        "request",
-        id = id.to_str().unwrap_or_default(),
-        method = request.method().as_str(),
-        path = request.uri().path()
-    );
+    let span = {
+        let path = logged(request.uri().path());
+        let id = id.to_str().unwrap_or_default();
+        tracing::error_span!("request", id, method = request.method().as_str(), path = &*path)
+    };
     let mut response = CURRENT.scope(id.clone(), next.run(request)).instrument(span).await;
     response.headers_mut().insert(HEADER, id);
     response
 }
 
+/// Paths that end in a secret, which no log line may hold.
+const BEFORE_SECRETS: [&str; 2] = ["/public/invitations/", "/tenant/hubs/claim-codes/"];
+
+fn logged(path: &str) -> Cow<'_, str> {
+    match BEFORE_SECRETS.into_iter().find(|prefix| path.starts_with(prefix)) {
+        Some(prefix) => Cow::Owned(format!("{prefix}...")),
+        None => Cow::Borrowed(path),
+    }
+}
+
 fn is_sane(id: &HeaderValue) -> bool {
     let id = id.as_bytes();
     (1..=MAX_LEN).contains(&id.len()) && id.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(byte))
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_secret_in_a_path_is_not_logged() {
+        for (path, logged) in [
+            ("/tenant/hubs", "/tenant/hubs"),
+            ("/tenant/hubs/claim-codes", "/tenant/hubs/claim-codes"),
+            ("/tenant/hubs/claim-codes/7K3M-9QXT-0V4B-HD2R", "/tenant/hubs/claim-codes/..."),
+            ("/public/invitations/U9vCV0qbPXVMcV6m", "/public/invitations/..."),
+        ] {
+            assert_eq!(super::logged(path), logged);
+        }
+    }
 }
