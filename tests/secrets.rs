@@ -86,7 +86,7 @@ async fn use_everything(client: &Client) {
     let wrong = json!({"email": email, "password": "not the password of anybody"});
     client.post("/auth/login").json(&wrong).call().await.expect(401);
     // A password in the wrong box.
-    let swapped = json!({"email": "my secret password is this", "password": email});
+    let swapped = json!({"email": "my secret password is this", "password": "and this is no password"});
     client.post("/auth/login").json(&swapped).call().await.expect(400);
     let refreshed = client.post("/auth/refresh").json(&json!({"refreshToken": login.refresh_token})).call().await;
     let refreshed: Value = refreshed.expect(200).json();

@@ -87,6 +87,6 @@ async fn another_database_s_master_key_is_told_as_such() {
     service.url().await;
     service.kill().await;
     let (code, text) = serve(dir.path(), &["--master-key", &"5a".repeat(32)], &[]).await;
-    assert!(code == Some(3) && text.contains("master key does not fit this database"), "{code:?} {text}");
+    assert!(code == Some(3) && text.contains("put the missing key back"), "{code:?} {text}");
     assert!(!text.contains("request id"), "{text}");
 }

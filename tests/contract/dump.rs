@@ -19,6 +19,7 @@ const MOVES_BY_ITSELF: [&str; 9] = [
     "api_keys.last_used_at",
     "api_keys.window_minute",
     "api_keys.window_requests",
+    "api_keys.window_replica",
     "upload_clocks.minute",
     "upload_clocks.requests",
 ];

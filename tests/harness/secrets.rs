@@ -85,7 +85,8 @@ fn collect(json: &Value, found: &mut BTreeSet<String>) {
 }
 
 fn keep(secret: &str, found: &mut BTreeSet<String>) {
-    if secret.chars().count() >= MIN_CHARS && secret.len() < 4096 {
+    // A code that is masked is none any more.
+    if secret.chars().count() >= MIN_CHARS && secret.len() < 4096 && !secret.contains("***") {
         found.insert(secret.to_owned());
     }
 }
