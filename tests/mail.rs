@@ -58,7 +58,7 @@ async fn a_mail_arrives_once_its_server_and_the_service_are_there() {
         anyone.post("/auth/password/forgot").json(&body).call().await.expect(204);
         service.crash().await;
         server.go_on().await;
-        let mut mails = vec![server.next().await, server.next().await];
+        let mut mails = [server.next().await, server.next().await];
         mails.sort_by_key(|mail| mail["recipients"] != json!([late.email]));
         let [invitation, forgot] = &mails[..] else { panic!("two mails") };
         let token = token_in(text(invitation, "text"));

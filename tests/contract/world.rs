@@ -226,9 +226,8 @@ impl World {
             "$email" => json!(format!("{}@example.com", Uuid::new_v4().simple())),
             "$ownerEmail" => json!(self.tenant.owner.email),
             "$password" => json!(hub_tests::people::PASSWORD),
-            // Two, since each is good for one use.
             "$refreshToken" => json!(self.guest.login.refresh_token),
-            "$logoutToken" => json!(self.other.owner.login.refresh_token),
+            "$logoutToken" => json!(Person::register(&self.app.client()).await.login.refresh_token),
             "$otherPersonaUuid" => json!(self.other.owner.login.persona_uuid),
             "$personaUuid" => json!(self.guest.login.persona_uuid),
             "$newPassword" => json!(format!("the password {}", Uuid::new_v4())),
