@@ -17,12 +17,18 @@ use crate::error::{Error, Result};
 /// A share nobody used for so long goes back.
 const IDLE: Duration = Duration::from_millis(500);
 
+/// Keys that ask at the same time.
+const TURNS: usize = 64;
+
 /// What this replica may still let through, key by key.
 #[derive(Debug)]
 pub struct Shares {
     /// By which the database tells replicas apart.
     replica: Uuid,
     held: Mutex<HashMap<i64, Share>>,
+    /// Whose turn it is to ask the database. A key's requests ask one after the other: the next one finds what the one before brought, and none is
+    /// refused while another holds a share.
+    turns: [tokio::sync::Mutex<()>; TURNS],
 }
 
 #[derive(Debug)]
@@ -51,7 +57,19 @@ enum Verdict {
 impl Shares {
     #[allow(clippy::new_without_default, reason = "made once, by the app")]
     pub fn new() -> Self {
-        Self { replica: Uuid::new_v4(), held: Mutex::default() }
+        Self {
+            replica: Uuid::new_v4(),
+            held: Mutex::default(),
+            turns: std::array::from_fn(|_| tokio::sync::Mutex::default()),
+        }
+    }
+
+    async fn turn(&self, key: &ApiKey) -> Option<tokio::sync::MutexGuard<'_, ()>> {
+        let index = key.api_key_id.rem_euclid(TURNS as i64);
+        match usize::try_from(index).ok().and_then(|index| self.turns.get(index)) {
+            Some(turn) => Some(turn.lock().await),
+            None => None,
+        }
     }
 
     fn take(&self, key: &ApiKey, minute: i64) -> Verdict {
@@ -124,6 +142,12 @@ impl Share {
 pub async fn charge(app: &App, key: &ApiKey) -> Result<()> {
     let now = app.clock.now();
     let minute = now.as_secs().div_euclid(60);
+    match app.key_shares.take(key, minute) {
+        Verdict::Pass => return Ok(()),
+        Verdict::Refuse => return Err(refused(key, now.as_secs())),
+        Verdict::Ask(_) => {}
+    }
+    let _turn = app.key_shares.turn(key).await;
     let used = match app.key_shares.take(key, minute) {
         Verdict::Pass => return Ok(()),
         Verdict::Refuse => return Err(refused(key, now.as_secs())),
