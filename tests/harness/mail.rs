@@ -18,8 +18,8 @@ pub const USER: &str = "hubs";
 pub const PASSWORD: &str = "p@ss:w/rd";
 const PASSWORD_IN_URL: &str = "p%40ss%3Aw%2Frd";
 
-/// How long a mail may take: the first delay after a failure is some seconds.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How long a mail may take: a service that was killed while it sent one has it leased for two minutes.
+const PATIENCE: Duration = Duration::from_secs(180);
 
 /// Runs until it is dropped, or stopped.
 pub struct MailServer {
