@@ -18,7 +18,7 @@ use crate::ingest::Kind;
 
 const HEARTBEAT: Duration = Duration::from_secs(20);
 /// How long a stream may outlive its reader's membership, login or key, or the tenant.
-const RECHECK: Duration = Duration::from_secs(5);
+const RECHECK: Duration = Duration::from_secs(10);
 const LIFETIME: Duration = Duration::from_secs(300);
 /// Records read from the database at a time.
 const READ_RECORDS: i64 = 200;
@@ -83,11 +83,13 @@ impl Subscription {
         let last_id = last_id(&mut app.db.read().await?, key).await?;
         app.streams.enter()?;
         let (batches, stored_to) = app.streams.join(key, last_id);
-        let every = |period: Duration| {
-            let mut interval = tokio::time::interval_at(Instant::now() + period, period);
+        let every = |period: Duration, first: Duration| {
+            let mut interval = tokio::time::interval_at(Instant::now() + first, period);
             interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
             interval
         };
+        // Readers that come at the same moment, as after a restart, ask at different ones: one answer then serves many of the same caller.
+        let phase = RECHECK.mul_f64(f64::from(u16::from_le_bytes(crate::sealing::random())) / f64::from(u16::MAX));
         Ok(Self {
             app,
             scope,
@@ -96,8 +98,8 @@ impl Subscription {
             batches,
             cursor: resume_after.unwrap_or(last_id),
             stored_to,
-            heartbeats: every(HEARTBEAT),
-            rechecks: every(RECHECK),
+            heartbeats: every(HEARTBEAT, HEARTBEAT),
+            rechecks: every(RECHECK, phase),
             ends_at: Instant::now() + LIFETIME,
             greeted: false,
         })
