@@ -110,11 +110,11 @@ impl Db {
             Ok(match self {
                 Self::Postgres(pool) => Conn::Postgres(match pool.try_acquire() {
                     Some(conn) => conn,
-                    None => pool.acquire().await?,
+                    None => Box::pin(pool.acquire()).await?,
                 }),
                 Self::Sqlite { reader, .. } => Conn::Sqlite(match reader.try_acquire() {
                     Some(conn) => conn,
-                    None => reader.acquire().await?,
+                    None => Box::pin(reader.acquire()).await?,
                 }),
             })
         })
@@ -126,9 +126,9 @@ impl Db {
             Ok(Tx(match self {
                 Self::Postgres(pool) => Conn::PostgresTx(match pool.try_begin().await? {
                     Some(tx) => tx,
-                    None => pool.begin().await?,
+                    None => Box::pin(pool.begin()).await?,
                 }),
-                Self::Sqlite { writer, .. } => Conn::SqliteTx(writer.begin_with("BEGIN IMMEDIATE").await?),
+                Self::Sqlite { writer, .. } => Conn::SqliteTx(Box::pin(writer.begin_with("BEGIN IMMEDIATE")).await?),
             }))
         })
     }
