@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{HubUuid, TenantUuid};
+use crate::job::{DesiredJob, MaintenanceWindow};
+use crate::{AppUuid, HubUuid, ReleaseUuid, TenantUuid};
 
 /// `POST /v1/hubs/adapters`: every Bluetooth adapter the hub has now. At most 64.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -64,13 +65,38 @@ pub enum AdapterRole {
 #[serde(rename_all = "camelCase")]
 pub struct DesiredState {
     pub revision: i64,
-    /// Which agent version the hub should run, and from where.
-    pub agent: BTreeMap<String, Value>,
-    pub apps: Vec<Value>,
-    pub jobs: Vec<Value>,
+    /// Which release of the agent the hub should run, as far as a policy says so.
+    pub agent: DesiredAgent,
+    /// The apps that should be installed once all jobs are done.
+    pub apps: Vec<DesiredApp>,
+    /// What is to be done, oldest first, one at a time.
+    pub jobs: Vec<DesiredJob>,
     /// Fetch `GET /v1/hubs/scan-config` again when this differs from the one last seen.
     pub scan_config_revision: i64,
     pub settings: HubSettings,
+}
+
+/// What the update policy that holds for this hub says.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct DesiredAgent {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub channel: Option<String>,
+    /// The version it is to stay at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window: Option<MaintenanceWindow>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct DesiredApp {
+    pub app_uuid: AppUuid,
+    pub release_uuid: ReleaseUuid,
+    pub version: String,
 }
 
 /// What a supplier's operator set for this hub.

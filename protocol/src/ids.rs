@@ -77,3 +77,15 @@ uuid_type!(
     /// One upload of BLE events. Chosen by the hub before it sends, so that a retry is recognised.
     BatchUuid
 );
+uuid_type!(
+    /// Something a hub is to do once.
+    HubJobUuid
+);
+uuid_type!(
+    /// A supplier's app.
+    AppUuid
+);
+uuid_type!(
+    /// One version of an app or of the agent, for one architecture.
+    ReleaseUuid
+);

@@ -6,9 +6,11 @@ pub mod claim;
 pub mod envelope;
 pub mod hub;
 pub mod ids;
+pub mod job;
+pub mod release;
 pub mod telemetry;
 pub mod time;
 
 pub use envelope::{Data, FieldError, Problem};
-pub use ids::{BatchUuid, HubUuid, PersonaUuid, TenantUuid, UserUuid};
+pub use ids::{AppUuid, BatchUuid, HubJobUuid, HubUuid, PersonaUuid, ReleaseUuid, TenantUuid, UserUuid};
 pub use time::Timestamp;

@@ -1,11 +1,10 @@
 //! What the service wants of a hub, and how a hub learns of it the moment it changes. Whoever changes something here bumps the hub's revision in the
 //! same transaction and calls [`changed`] after it; a waiting request holds no connection to the database.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use hub_protocol::HubUuid;
-use hub_protocol::hub::{DesiredState, HubSettings, ScanConfig};
+use hub_protocol::hub::{DesiredAgent, DesiredState, HubSettings, ScanConfig};
 use tokio::time::Instant;
 
 use super::{adapter_store, store};
@@ -82,7 +81,7 @@ async fn read(app: &App, hub: &Hub) -> Result<(String, DesiredState)> {
     let adapter_roles = adapter_store::roles(&mut conn, hub.hub_uuid).await?;
     let state = DesiredState {
         revision,
-        agent: BTreeMap::new(),
+        agent: DesiredAgent::default(),
         apps: Vec::new(),
         jobs: Vec::new(),
         scan_config_revision: SCAN_CONFIG_REVISION,
