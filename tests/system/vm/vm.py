@@ -44,9 +44,10 @@ def until(what, condition, timeout_s, every_s=0.3):
 
 
 class Vm:
-    """A booted machine. Its disk's changes are thrown away when it ends; those of the `disk` file, its second one, are kept."""
+    """A booted machine. Its disk's changes are thrown away when it ends, unless `root` names a copy of the image to write to; those of
+    the `disk` file, its second one, are kept."""
 
-    def __init__(self, image, share, accelerator, console, disk=None):
+    def __init__(self, image, share, accelerator, console, disk=None, root=None):
         self.folder = tempfile.mkdtemp(prefix="hub-vm-")
         control = os.path.join(self.folder, "control")
         acceleration = {"kvm": ["-accel", "kvm", "-cpu", "host"], "tcg": ["-accel", "tcg,thread=multi,tb-size=512", "-cpu", "max"]}
@@ -55,7 +56,7 @@ class Vm:
             "-display", "none", "-serial", "file:" + console,
             "-kernel", os.path.join(image, "vmlinuz"), "-initrd", os.path.join(image, "initrd.img"),
             "-append", "console=ttyS0 root=/dev/vda rw quiet systemd.show_status=0 panic=-1",
-            "-drive", f"file={image}/root.ext4,format=raw,if=virtio,snapshot=on",
+            "-drive", f"file={root},format=raw,if=virtio" if root else f"file={image}/root.ext4,format=raw,if=virtio,snapshot=on",
             *(["-drive", f"file={disk},format=raw,if=virtio"] if disk else []),
             "-virtfs", f"local,path={share},mount_tag=share,security_model=none,readonly=on,multidevs=remap",
             "-netdev", "user,id=net0", "-device", "virtio-net-pci,netdev=net0", "-device", "virtio-rng-pci",
