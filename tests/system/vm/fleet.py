@@ -1,8 +1,10 @@
 """Releases and jobs as a scenario sees them: keys, signed releases of the agent and of an app, a hub with the package installed, what
-becomes of its jobs, and a line that is cut on demand. Releases are made and published with packaging/release and minisign, as people do."""
+becomes of its jobs, and a line that is cut on demand. Releases are signed with `hub-cloud release` and brought to the service with
+packaging/publish-release, as people do."""
 
 import json
 import os
+import platform
 import shutil
 import socket
 import subprocess
@@ -12,7 +14,7 @@ from vm import PROJECT, Failure, until
 
 UNIT = "hub-agent.service"
 OVER = ("SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED")
-RELEASE = os.path.join(PROJECT, "packaging/release")
+PUBLISH = os.path.join(PROJECT, "packaging/publish-release")
 
 
 def command(*words, **more):
@@ -31,13 +33,16 @@ class Releases:
         os.makedirs(self.folder)
         self.counter = 0
         for key in ("trusted", "foreign"):
-            command("minisign", "-G", "-W", "-p", self.path(key + ".pub"), "-s", self.path(key + ".key"))
+            self.tool("keygen", "--no-password", "--out", self.path(key))
             for kind in ("agent", "app"):
                 shutil.copy(self.path(key + ".pub"), os.path.join(cloud.release_keys, kind))
         self.app = cloud.call("POST", "/tenant/apps", {"name": "logger"})["appUuid"]
 
     def path(self, name):
         return os.path.join(self.folder, name)
+
+    def tool(self, *words):
+        command(os.path.join(self.programs, "hub-cloud"), "release", *words)
 
     def trust(self, vm):
         """Has a hub trust the first key."""
@@ -51,19 +56,14 @@ class Releases:
         if counter is None:
             self.counter += 1
             counter = self.counter
-        kind, place, person = [], [], self.cloud.ADMIN
+        kind, place, person = ["--kind", "agent", "--name", "hub-agent", "--architecture", platform.machine()], [], self.cloud.ADMIN
         if run is not None:
-            with open(self.path("run.json"), "w", encoding="utf-8") as described:
-                json.dump(run, described)
-            kind = ["--name", "logger", "--architecture", "any", "--app-run", self.path("run.json")]
-            place = ["--app", self.app, "--tenant", self.cloud.tenant]
-            person = self.cloud.PERSON
-        manifest = self.path("manifest.json")
-        with open(manifest, "w", encoding="utf-8") as out:
-            out.write(command(RELEASE, "manifest", *kind, "--version", version, "--counter", str(counter), file))
-        command("minisign", "-S", "-W", "-s", self.path(key + ".key"), "-m", manifest)
-        published = json.loads(command(RELEASE, "publish", "--service", self.cloud.url, *place, "--manifest", manifest, file,
-                                       env={**os.environ, "HUB_TOKEN": self.cloud.token(person)}))
+            with open(self.path("run.toml"), "w", encoding="utf-8") as described:
+                described.writelines(f"{key} = {json.dumps(value)}\n" for key, value in run.items())
+            kind = ["--kind", "app", "--name", "logger", "--architecture", "any", "--app", self.path("run.toml")]
+            place, person = ["--app", self.app, "--tenant", self.cloud.tenant], self.cloud.PERSON
+        self.tool("sign", "--key", self.path(key + ".key"), *kind, "--version", version, "--counter", str(counter), file)
+        published = json.loads(command(PUBLISH, "--service", self.cloud.url, *place, file, env={**os.environ, "HUB_TOKEN": self.cloud.token(person)}))
         if published["status"] != "READY":
             raise Failure(f"published, and not ready: {published}")
         return published["releaseUuid"]
