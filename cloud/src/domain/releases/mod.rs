@@ -23,6 +23,8 @@ use crate::authz::Scope;
 use crate::db::Conn;
 use crate::error::{Error, Result};
 
+pub use trusted_keys::keys_in;
+
 /// Where a release stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]

@@ -63,8 +63,8 @@ async fn read_keys(app: &App, kind: ReleaseKind) -> Result<Vec<PublicKey>> {
     }
 }
 
-/// A file that holds no key is passed over: the others still count.
-fn keys_in(dir: &Path) -> Vec<PublicKey> {
+/// The keys of `*.pub` in a directory. A file that holds no key is passed over: the others still count.
+pub fn keys_in(dir: &Path) -> Vec<PublicKey> {
     let files = match std::fs::read_dir(dir) {
         Ok(entries) => entries.filter_map(|entry| Some(entry.ok()?.path())),
         Err(error) => {
