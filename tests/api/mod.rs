@@ -16,6 +16,8 @@ mod key_limits;
 mod owners;
 mod passwords;
 mod refresh;
+mod release_files;
+mod releases;
 mod revocation;
 mod service;
 mod streams;

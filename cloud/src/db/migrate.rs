@@ -32,6 +32,12 @@ const VERSIONS: &[Version] = &[
         postgres: include_str!("../../../migrations/postgres/0002_people.sql"),
         sqlite: include_str!("../../../migrations/sqlite/0002_people.sql"),
     },
+    Version {
+        number: 3,
+        name: "releases",
+        postgres: include_str!("../../../migrations/postgres/0003_releases.sql"),
+        sqlite: include_str!("../../../migrations/sqlite/0003_releases.sql"),
+    },
 ];
 
 fn migrator(text: impl Fn(&Version) -> &'static str) -> Migrator {

@@ -9,6 +9,7 @@ pub mod claim_codes;
 pub mod diagnostics;
 pub mod hubs;
 pub mod invitations;
+pub mod releases;
 pub mod streams;
 pub mod telemetry;
 pub mod tenants;

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{Done, NewTask};
 use crate::app::App;
 use crate::db::{Db, migrate, sql};
-use crate::domain::accounts;
+use crate::domain::{accounts, releases};
 use crate::error::{Error, Result};
 
 const UPLOAD_KEYS: &str = "upkeep.upload_keys";
@@ -16,12 +16,15 @@ const LOGIN_FAILURES: &str = "upkeep.login_failures";
 const PASSWORD_RESETS: &str = "upkeep.password_resets";
 const PARTITIONS: &str = "upkeep.partitions";
 const SIGNING_KEYS: &str = "upkeep.signing_keys";
+const RELEASES: &str = "upkeep.releases";
 
-pub const KINDS: &[&str] = &[UPLOAD_KEYS, LOGINS, LOGIN_FAILURES, PASSWORD_RESETS, PARTITIONS, SIGNING_KEYS];
+pub const KINDS: &[&str] = &[UPLOAD_KEYS, LOGINS, LOGIN_FAILURES, PASSWORD_RESETS, PARTITIONS, SIGNING_KEYS, RELEASES];
 
 const EVERY_SECS: i64 = 3600;
 /// Rows deleted in one go.
 pub const CHUNK: i64 = 1000;
+/// The same where each has a file to remove.
+const FILES_CHUNK: i64 = 50;
 /// A retried upload is recognised for this long.
 const UPLOAD_KEYS_SECS: i64 = 7 * 24 * 3600;
 
@@ -47,6 +50,7 @@ pub async fn perform(app: &App, kind: &str) -> Result<Done> {
             migrate::ensure_partitions(db, now).await?;
             false
         }
+        RELEASES => releases::forget_abandoned(app, FILES_CHUNK).await? >= FILES_CHUNK.unsigned_abs(),
         SIGNING_KEYS => {
             app.keys.rotate(db, now, false, app.config.tokens_live_secs()).await?;
             false

@@ -45,6 +45,11 @@ pub async fn require(conn: &mut Conn, scope: &Scope, hub_uuid: HubUuid) -> Resul
     }
 }
 
+/// What the hub said its machine is when it was claimed, as `uname -m` names it.
+pub async fn architecture(conn: &mut Conn, hub_uuid: HubUuid) -> Result<Option<String>> {
+    store::architecture(conn, hub_uuid).await
+}
+
 async fn get(conn: &mut Conn, scope: &Scope, hub_uuid: HubUuid) -> Result<HubRow> {
     store::get(conn, scope, hub_uuid).await?.ok_or_else(|| Error::not_found("hub"))
 }
