@@ -9,6 +9,8 @@ pub mod claim_codes;
 pub mod diagnostics;
 pub mod hubs;
 pub mod invitations;
+pub mod jobs;
+pub mod setup_delegations;
 pub mod streams;
 pub mod telemetry;
 pub mod tenants;

@@ -151,11 +151,38 @@ pub async fn touch(tx: &mut Tx, hub_uuid: HubUuid, now: Timestamp) -> Result<()>
     Ok(())
 }
 
-pub async fn bump_desired_revision(tx: &mut Tx, hub_uuid: HubUuid) -> Result<()> {
-    sql("UPDATE hubs SET desired_revision = desired_revision + 1 WHERE hub_uuid = $1")
-        .bind(hub_uuid)
-        .execute(tx)
-        .await?;
+/// The new revision, if there is such a hub.
+pub async fn bump_desired_revision(tx: &mut Tx, hub_uuid: HubUuid) -> Result<Option<i64>> {
+    let row: Option<(i64,)> =
+        sql("UPDATE hubs SET desired_revision = desired_revision + 1 WHERE hub_uuid = $1 RETURNING desired_revision")
+            .bind(hub_uuid)
+            .optional(tx)
+            .await?;
+    Ok(row.map(|(revision,)| revision))
+}
+
+/// What decides whether a hub may be given something to do.
+#[derive(sqlx::FromRow)]
+pub struct Addressee {
+    pub hub_uuid: HubUuid,
+    pub tenant_uuid: TenantUuid,
+    pub blocked_at: Option<Timestamp>,
+    pub os: Option<Json<OperatingSystem>>,
+}
+
+/// The hub, which nobody else changes until the transaction ends. Without a scope: of any tenant.
+pub async fn lock(tx: &mut Tx, scope: Option<&Scope>, hub_uuid: HubUuid) -> Result<Option<Addressee>> {
+    let lock = tx.dialect().for_update();
+    let mut statement =
+        sql("SELECT hub_uuid, tenant_uuid, blocked_at, os FROM hubs WHERE hub_uuid = $1").bind(hub_uuid);
+    if let Some(scope) = scope {
+        statement = statement.push(" AND tenant_uuid = ").push_bind(scope.tenant_uuid());
+    }
+    statement.push(lock).optional(tx).await
+}
+
+pub async fn set_agent_version(tx: &mut Tx, hub_uuid: HubUuid, version: &str) -> Result<()> {
+    sql("UPDATE hubs SET agent_version = $2 WHERE hub_uuid = $1").bind(hub_uuid).bind(version).execute(tx).await?;
     Ok(())
 }
 
