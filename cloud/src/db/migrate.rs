@@ -33,6 +33,12 @@ const VERSIONS: &[Version] = &[
         sqlite: include_str!("../../../migrations/sqlite/0002_people.sql"),
     },
     Version {
+        number: 3,
+        name: "releases",
+        postgres: include_str!("../../../migrations/postgres/0003_releases.sql"),
+        sqlite: include_str!("../../../migrations/sqlite/0003_releases.sql"),
+    },
+    Version {
         number: 4,
         name: "jobs",
         postgres: include_str!("../../../migrations/postgres/0004_jobs.sql"),

@@ -10,6 +10,7 @@ pub mod diagnostics;
 pub mod hubs;
 pub mod invitations;
 pub mod jobs;
+pub mod releases;
 pub mod setup_delegations;
 pub mod streams;
 pub mod telemetry;
