@@ -4,7 +4,9 @@
 use std::fmt::Write;
 
 use futures_util::future::BoxFuture;
-use hub_protocol::{AppUuid, BatchUuid, HubJobUuid, HubUuid, PersonaUuid, ReleaseUuid, TenantUuid, Timestamp, UserUuid};
+use hub_protocol::{
+    AppUuid, BatchUuid, HubJobUuid, HubUuid, PersonaUuid, ReleaseUuid, TenantUuid, Timestamp, UserUuid,
+};
 use sqlx::error::BoxDynError;
 use sqlx::postgres::{PgArguments, PgRow};
 use sqlx::sqlite::{SqliteArguments, SqliteRow};

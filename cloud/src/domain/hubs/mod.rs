@@ -14,7 +14,7 @@ mod turns;
 
 pub use adapters::normalized_address;
 pub use block::{block, revoke_all, unblock};
-pub use changes::Changes;
+pub use changes::{Changes, look_for_changes};
 pub use claim::claim;
 use hub_protocol::{HubUuid, Timestamp};
 pub use refresh::refresh;

@@ -6,7 +6,9 @@ use serde_json::Value;
 use sqlx::types::Json;
 use uuid::Uuid;
 
+use super::changes::Stand;
 use crate::authz::Scope;
+use crate::db::bulk::{Bulk, Column};
 use crate::db::{Conn, Tx, sql};
 use crate::error::Result;
 use crate::http::page::{MAX_OFFSET, Page};
@@ -186,8 +188,20 @@ pub async fn set_agent_version(tx: &mut Tx, hub_uuid: HubUuid, version: &str) ->
     Ok(())
 }
 
+/// The token in force and the revision of the desired state of each of these hubs.
+pub async fn stands(conn: &mut Conn, hubs: Vec<HubUuid>) -> Result<Vec<(HubUuid, Option<Uuid>, i64)>> {
+    Bulk {
+        head: "WITH given (hub_uuid) AS (",
+        columns: vec![Column::Uuid(hubs.into_iter().map(|hub_uuid| hub_uuid.0).collect())],
+        tail: ") SELECT hubs.hub_uuid, hubs.access_token_id, hubs.desired_revision \
+               FROM given JOIN hubs ON hubs.hub_uuid = given.hub_uuid",
+    }
+    .returning(conn)
+    .await
+}
+
 /// The token in force and the revision of the desired state.
-pub async fn token_and_revision(conn: &mut Conn, hub_uuid: HubUuid) -> Result<Option<(Option<Uuid>, i64)>> {
+pub async fn token_and_revision(conn: &mut Conn, hub_uuid: HubUuid) -> Result<Option<Stand>> {
     sql("SELECT access_token_id, desired_revision FROM hubs WHERE hub_uuid = $1").bind(hub_uuid).optional(conn).await
 }
 

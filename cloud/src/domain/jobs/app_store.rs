@@ -38,8 +38,7 @@ pub async fn of_hub(conn: &mut Conn, hub_uuid: HubUuid, limit: i64) -> Result<Ve
 }
 
 pub async fn count(conn: &mut Conn, hub_uuid: HubUuid) -> Result<i64> {
-    let (count,): (i64,) =
-        sql("SELECT COUNT(*) FROM hub_apps WHERE hub_uuid = $1").bind(hub_uuid).one(conn).await?;
+    let (count,): (i64,) = sql("SELECT COUNT(*) FROM hub_apps WHERE hub_uuid = $1").bind(hub_uuid).one(conn).await?;
     Ok(count)
 }
 

@@ -6,8 +6,8 @@ use hub_protocol::hub::DesiredApp;
 use hub_protocol::job::{HubJobStatus, HubJobType, InstalledApps};
 use hub_protocol::{HubUuid, Timestamp};
 
-use super::app_store::{self as store, HubApp};
 use super::HubJob;
+use super::app_store::{self as store, HubApp};
 use crate::app::App;
 use crate::authn::hub::Hub;
 use crate::db::{Conn, Tx};

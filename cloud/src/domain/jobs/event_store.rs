@@ -54,8 +54,10 @@ pub async fn list(
     direction: Direction,
     (size, offset): (i64, i64),
 ) -> Result<(Vec<StoredJobEvent>, i64)> {
-    let events = sql("SELECT hub_job_event_id, hub_uuid, body FROM hub_job_events WHERE hub_job_uuid = $1 AND tenant_uuid = $2 \
-         ORDER BY hub_job_event_id ")
+    let events = sql(
+        "SELECT hub_job_event_id, hub_uuid, body FROM hub_job_events WHERE hub_job_uuid = $1 AND tenant_uuid = $2 \
+         ORDER BY hub_job_event_id ",
+    )
     .push(direction.sql())
     .push(" LIMIT $3 OFFSET $4")
     .bind(hub_job_uuid)
@@ -83,7 +85,8 @@ pub async fn after(
     last: i64,
     limit: i64,
 ) -> Result<Vec<StoredJobEvent>> {
-    let mut query = sql("SELECT hub_job_event_id, hub_uuid, body FROM hub_job_events WHERE tenant_uuid = ").push_bind(tenant_uuid);
+    let mut query =
+        sql("SELECT hub_job_event_id, hub_uuid, body FROM hub_job_events WHERE tenant_uuid = ").push_bind(tenant_uuid);
     if let Some(hub_uuid) = hub_uuid {
         query = query.push(" AND hub_uuid = ").push_bind(hub_uuid);
     }

@@ -134,12 +134,7 @@ pub async fn record(
 }
 
 /// What the event does to its job; whether it ends it.
-async fn move_on(
-    tx: &mut crate::db::Tx,
-    job: &HubJob,
-    event: &HubJobEventRequest,
-    now: Timestamp,
-) -> Result<bool> {
+async fn move_on(tx: &mut crate::db::Tx, job: &HubJob, event: &HubJobEventRequest, now: Timestamp) -> Result<bool> {
     let (status, is_end) = match event.kind {
         HubJobEventKind::Accepted | HubJobEventKind::Progress => (HubJobStatus::Running, false),
         HubJobEventKind::Log => (job.status, false),

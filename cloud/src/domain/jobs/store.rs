@@ -44,13 +44,12 @@ pub async fn count_open(conn: &mut Conn, hub_uuid: HubUuid) -> Result<i64> {
 }
 
 pub async fn is_self_update_open(conn: &mut Conn, hub_uuid: HubUuid) -> Result<bool> {
-    let found: Option<(HubJobUuid,)> = sql(
-        "SELECT hub_job_uuid FROM hub_jobs WHERE hub_uuid = $1 AND finished_at IS NULL AND job_type = $2 LIMIT 1",
-    )
-    .bind(hub_uuid)
-    .bind(HubJobType::SelfUpdate.name())
-    .optional(conn)
-    .await?;
+    let found: Option<(HubJobUuid,)> =
+        sql("SELECT hub_job_uuid FROM hub_jobs WHERE hub_uuid = $1 AND finished_at IS NULL AND job_type = $2 LIMIT 1")
+            .bind(hub_uuid)
+            .bind(HubJobType::SelfUpdate.name())
+            .optional(conn)
+            .await?;
     Ok(found.is_some())
 }
 
@@ -107,15 +106,16 @@ pub async fn list(
     direction: Direction,
     (size, offset): (i64, i64),
 ) -> Result<(Vec<HubJob>, i64)> {
-    let jobs = sql(&format!("SELECT {COLUMNS} FROM hub_jobs WHERE hub_uuid = $1 AND tenant_uuid = $2 ORDER BY revision "))
-        .push(direction.sql())
-        .push(" LIMIT $3 OFFSET $4")
-        .bind(hub_uuid)
-        .bind(scope.tenant_uuid())
-        .bind(size)
-        .bind(offset)
-        .all(conn)
-        .await?;
+    let jobs =
+        sql(&format!("SELECT {COLUMNS} FROM hub_jobs WHERE hub_uuid = $1 AND tenant_uuid = $2 ORDER BY revision "))
+            .push(direction.sql())
+            .push(" LIMIT $3 OFFSET $4")
+            .bind(hub_uuid)
+            .bind(scope.tenant_uuid())
+            .bind(size)
+            .bind(offset)
+            .all(conn)
+            .await?;
     let (total,): (i64,) = sql("SELECT COUNT(*) FROM \
          (SELECT 1 AS one FROM hub_jobs WHERE hub_uuid = $1 AND tenant_uuid = $2 LIMIT $3) AS counted")
     .bind(hub_uuid)
