@@ -11,15 +11,15 @@ use crate::error::Result;
 /// A hub that was given a job is trusted to be at it for so long; it has said something by then, or is given the job again as soon as it asks.
 pub(super) const LEASE_SECS: i64 = 60;
 
-/// What the hub is still to do, oldest first. What is handed out for the first time, or again after a silence, counts as an attempt; of several requests
-/// of the hub at once, one counts it.
+/// What the hub is still to do, oldest first. What is handed out for the first time counts as an attempt, and so does what is handed out again after a
+/// silence: the first in line, since a hub says nothing about a job that waits behind another. Of several requests of the hub at once, one counts it.
 pub async fn hand_out(app: &App, hub_uuid: HubUuid) -> Result<Vec<DesiredJob>> {
     let now = app.clock.now();
     let mut conn = app.db.read().await?;
     let open = store::open(&mut conn, hub_uuid, now, MAX_OPEN).await?;
     drop(conn);
-    let is_due = |job: &HubJob| job.leased_until.is_none_or(|until| until <= now);
-    if !open.iter().any(is_due) {
+    let is_due = |(place, job): (usize, &HubJob)| job.leased_until.is_none_or(|until| place == 0 && until <= now);
+    if !open.iter().enumerate().any(is_due) {
         return Ok(open.iter().map(HubJob::desired).collect());
     }
     let mut tx = app.db.begin().await?;

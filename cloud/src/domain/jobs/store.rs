@@ -138,11 +138,12 @@ pub async fn open(conn: &mut Conn, hub_uuid: HubUuid, now: Timestamp, limit: i64
     .await
 }
 
-/// Notes that the hub is given what is due: what it was not given yet, and what it was given long ago.
+/// Notes that the hub is given what is due: what it was not given yet, and the first in line if it was given long ago.
 pub async fn dispatch(tx: &mut Tx, hub_uuid: HubUuid, now: Timestamp, leased_until: Timestamp) -> Result<()> {
     sql("UPDATE hub_jobs SET status = CASE WHEN status = 'PENDING' THEN 'DISPATCHED' ELSE status END, attempts = attempts + 1, leased_until = $3, \
          updated_at = $2, dispatched_at = COALESCE(dispatched_at, $2) \
-         WHERE hub_uuid = $1 AND finished_at IS NULL AND deadline_at > $2 AND (leased_until IS NULL OR leased_until <= $2)")
+         WHERE hub_uuid = $1 AND finished_at IS NULL AND deadline_at > $2 AND (leased_until IS NULL OR leased_until <= $2 AND revision = \
+         (SELECT MIN(revision) FROM hub_jobs WHERE hub_uuid = $1 AND finished_at IS NULL AND deadline_at > $2))")
     .bind(hub_uuid)
     .bind(now)
     .bind(leased_until)
