@@ -162,6 +162,7 @@ impl App {
         writer.start(app.clone()).map_err(StartError::Thread)?;
         app.workers.spawn(publisher.run(app.clone()));
         app.workers.spawn(key_shares::give_back(app.clone()));
+        app.workers.spawn(hubs::look_for_changes(app.clone()));
         Ok(app)
     }
 

@@ -4,6 +4,7 @@
 pub mod app;
 pub mod client;
 pub mod cluster;
+pub mod fleet;
 pub mod hub;
 pub mod issuer;
 pub mod mail;

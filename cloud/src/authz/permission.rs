@@ -170,6 +170,7 @@ macro_rules! permissions {
 permissions! {
     HubsRead,          READ,    Scope("hubs:read");
     HubsWrite,         WRITE,   Scope("hubs:write");
+    HubsOperate,       OPERATE, Scope("hubs:write");
     ClaimCodesRead,    READ,    Scope("hubs:read");
     ClaimCodesWrite,   WRITE,   Scope("hubs:write");
     BleRead,           READ,    Scope("ble:read");

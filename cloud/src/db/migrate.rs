@@ -38,6 +38,18 @@ const VERSIONS: &[Version] = &[
         postgres: include_str!("../../../migrations/postgres/0003_releases.sql"),
         sqlite: include_str!("../../../migrations/sqlite/0003_releases.sql"),
     },
+    Version {
+        number: 4,
+        name: "jobs",
+        postgres: include_str!("../../../migrations/postgres/0004_jobs.sql"),
+        sqlite: include_str!("../../../migrations/sqlite/0004_jobs.sql"),
+    },
+    Version {
+        number: 7,
+        name: "setup_delegations",
+        postgres: include_str!("../../../migrations/postgres/0007_setup_delegations.sql"),
+        sqlite: include_str!("../../../migrations/sqlite/0007_setup_delegations.sql"),
+    },
 ];
 
 fn migrator(text: impl Fn(&Version) -> &'static str) -> Migrator {
