@@ -18,6 +18,7 @@ use crate::control;
 use crate::desired;
 use crate::error::Failure;
 use crate::identity::StateDir;
+use crate::jobs::{self, Helping, Jobs};
 use crate::logs::Outbox;
 use crate::pulse::{Beat, Pulses};
 use crate::signals;
@@ -25,6 +26,7 @@ use crate::spool::{Spool, SpoolConfig, SpoolStopped};
 use crate::status::Agent;
 use crate::systemd;
 use crate::telemetry;
+use crate::update::Update;
 use crate::uplink::Uplink;
 
 /// What is heard is gathered for this long before it is looked at: waking once for each advertisement would cost more than all the rest.
@@ -52,6 +54,7 @@ pub async fn run(args: RunArgs, outbox: Outbox) -> Result<(), Failure> {
     let spool = Spool::start(spool_config, clock.clone(), move || spool_beat.beat())
         .map_err(|error| Failure::Failed(format!("the spool cannot be started: {error}")))?;
 
+    let update = Arc::new(Update::load(&state_dir));
     let cancel = CancellationToken::new();
     let radio = ble::start(args.radio.source(), args.radio_config(), cancel.child_token())
         .map_err(|error| Failure::Config(error.to_string()))?;
@@ -66,7 +69,14 @@ pub async fn run(args: RunArgs, outbox: Outbox) -> Result<(), Failure> {
         uploads: uplink.uploads(),
         spool_dir: state_dir.path().to_owned(),
         started_micros,
+        jobs: jobs::View::default(),
+        update: update.clone(),
     });
+    let (wanting, wanted) = jobs::wanted();
+    let helper = Helping::at(&args.jobs.helper_socket);
+    let apps_changed = jobs::AppsBell::default();
+    // Cancelled by a job that has brought another version of the agent.
+    let restart = CancellationToken::new();
 
     let intake_beat = pulses.register("intake", Duration::from_secs(90));
     let mut intake = tokio::spawn(intake(radio.heard, spool.clone(), intake_beat, cancel.clone()));
@@ -105,7 +115,45 @@ pub async fn run(args: RunArgs, outbox: Outbox) -> Result<(), Failure> {
     });
     start("adapters", Box::pin(desired::tell_adapters(service.clone(), radio.adapters)));
     start("desired state", {
-        Box::pin(desired::follow(service.clone(), state_dir.clone(), radio.roles, args.service.request_timeout.0))
+        Box::pin(desired::follow(
+            service.clone(),
+            state_dir.clone(),
+            radio.roles,
+            wanting,
+            args.service.request_timeout.0,
+        ))
+    });
+    start("jobs", {
+        let jobs = Jobs {
+            service: service.clone(),
+            spool: spool.clone(),
+            clock: agent.clock.clone(),
+            state_dir: state_dir.clone(),
+            wanted,
+            helper: helper.clone(),
+            config: jobs::JobsConfig {
+                release_keys: args.jobs.release_keys,
+                headroom_bytes: args.spool.disk_headroom.0,
+            },
+            update: update.clone(),
+            health: agent.health.clone(),
+            view: agent.jobs.clone(),
+            apps_changed: apps_changed.clone(),
+            restart: restart.clone(),
+        };
+        Box::pin(async move { said(jobs.run().await) })
+    });
+    start("installed apps", {
+        let (service, clock, view) = (service.clone(), agent.clock.clone(), agent.jobs.clone());
+        Box::pin(jobs::report_installed(service, clock, helper, view, apps_changed))
+    });
+    start("update", {
+        let (service, health) = (service.clone(), agent.health.clone());
+        Box::pin(async move { update.confirm_when_sound(&service, &health).await })
+    });
+    start("certificate", {
+        let service = service.clone();
+        Box::pin(async move { service.keep_certificate().await })
     });
     start("control", {
         let (agent, state_dir) = (agent.clone(), state_dir.clone());
@@ -125,6 +173,7 @@ pub async fn run(args: RunArgs, outbox: Outbox) -> Result<(), Failure> {
     let mut kept = None;
     let outcome = tokio::select! {
         stopped = asked_to_stop(args.stop_with_stdin) => stopped,
+        () = restart.cancelled() => Ok(()),
         // Only an error ends it while the agent runs.
         ended = &mut intake => {
             kept = Some(ended);

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use hub_agent::launch::{FOLDER, FailedTrial, LAUNCHED_VARIABLE, LaunchState, TRIAL_VARIABLE, Trial};
 use hub_protocol::HubJobUuid;
 use hub_protocol::hub::HubTest;
 use serde::{Deserialize, Serialize};
@@ -14,7 +15,6 @@ use crate::ble::Health;
 use crate::clock;
 use crate::cloud::{Request, Service};
 use crate::identity::StateDir;
-use crate::launch::{FOLDER, FailedTrial, LAUNCHED_VARIABLE, LaunchState, TRIAL_VARIABLE, Trial};
 
 /// How often a version on trial looks whether it works.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -105,7 +105,11 @@ impl Update {
         }
         match &self.trial {
             Some(trial) if trial.job_uuid == job_uuid => {
-                if state.is_on_trial(trial) { Fate::OnTrial } else { Fate::Confirmed }
+                if state.is_on_trial(trial) {
+                    Fate::OnTrial
+                } else {
+                    Fate::Confirmed
+                }
             }
             _ if self.declined.as_ref() == Some(&job_uuid) => Fate::Declined,
             // It was confirmed, and the agent was killed before it could tell.
@@ -132,6 +136,11 @@ impl Update {
         state.confirmed.clone().into_iter().chain(trial).collect()
     }
 
+    /// The folder of the version that was confirmed last.
+    pub fn confirmed_dir(&self) -> Option<String> {
+        self.lock().confirmed.clone()
+    }
+
     /// Waits until this version has confirmed itself.
     pub async fn until_confirmed(&self) {
         let mut confirmed = self.confirmed.subscribe();
@@ -149,7 +158,9 @@ impl Update {
                 if known_by_service && (!trial.radio_heard || health.advertisements() > 0) {
                     match self.change(LaunchState::confirm) {
                         Ok(()) => tracing::info!("this version works and is kept"),
-                        Err(error) => tracing::warn!(%error, "that this version works cannot be written; it is tried again"),
+                        Err(error) => {
+                            tracing::warn!(%error, "that this version works cannot be written; it is tried again")
+                        }
                     }
                 }
                 tokio::time::sleep(LOOK_EVERY).await;

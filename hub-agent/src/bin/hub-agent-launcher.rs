@@ -7,9 +7,6 @@
 //! For tests and unusual layouts: `HUB_AGENT_STATE_DIR`, `HUB_AGENT_PACKAGED` (the package's binary), `HUB_AGENT_VERSIONS_DIR`,
 //! `HUB_AGENT_TRIAL_TIMEOUT_SECS`.
 
-#[path = "../launch.rs"]
-mod launch;
-
 use std::fmt::Display;
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
@@ -21,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use launch::{FOLDER, Fingerprint, LAUNCHED_VARIABLE, LaunchState, TRIAL_VARIABLE, Trial};
+use hub_agent::launch::{FOLDER, Fingerprint, LAUNCHED_VARIABLE, LaunchState, TRIAL_VARIABLE, Trial};
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 
@@ -71,7 +68,10 @@ fn say(what: impl Display) {
 enum Ended {
     /// It was asked to stop, or had confirmed itself before: the launcher ends as it did.
     Over(ExitCode),
-    Failed { reason: &'static str, message: String },
+    Failed {
+        reason: &'static str,
+        message: String,
+    },
 }
 
 struct Launcher {
@@ -138,8 +138,11 @@ impl Launcher {
     fn become_agent(&self) -> ExitCode {
         let confirmed = self.state.confirmed.as_deref().and_then(|dir| self.version(dir));
         for binary in confirmed.iter().chain([&self.packaged]) {
-            let error =
-                Command::new(binary).args(std::env::args_os().skip(1)).env(LAUNCHED_VARIABLE, "1").env_remove(TRIAL_VARIABLE).exec();
+            let error = Command::new(binary)
+                .args(std::env::args_os().skip(1))
+                .env(LAUNCHED_VARIABLE, "1")
+                .env_remove(TRIAL_VARIABLE)
+                .exec();
             say(format!("{} cannot be started: {error}", binary.display()));
         }
         ExitCode::FAILURE
@@ -189,7 +192,8 @@ impl Launcher {
             }
             if watched.in_vain {
                 let secs = self.trial_timeout.as_secs();
-                let message = format!("it did not confirm itself within {secs} s: it reached no service, or heard nothing");
+                let message =
+                    format!("it did not confirm itself within {secs} s: it reached no service, or heard nothing");
                 return Ok(Ended::Failed { reason: NOT_CONFIRMED, message });
             }
             let message = format!("it ended by itself, start {} of {MAX_BOOTS}: {}", trial.boots, watched.status);
@@ -204,7 +208,9 @@ impl Launcher {
             Some(message) => Ended::Failed { reason: DID_NOT_START, message },
             None => Ended::Failed {
                 reason: NOT_CONFIRMED,
-                message: format!("it was started {MAX_BOOTS} times, and each time the machine or the unit went down before it confirmed itself"),
+                message: format!(
+                    "it was started {MAX_BOOTS} times, and each time the machine or the unit went down before it confirmed itself"
+                ),
             },
         })
     }

@@ -76,7 +76,7 @@ impl PartFile {
         Ok(())
     }
 
-    fn have_bytes(&self) -> u64 {
+    pub fn have_bytes(&self) -> u64 {
         std::fs::metadata(&self.path).map_or(0, |metadata| metadata.len())
     }
 
@@ -87,8 +87,7 @@ impl PartFile {
     /// Room for what is missing, for the helper's copy of it, and for what is left to others.
     pub fn check_room(&self, headroom_bytes: u64) -> Result<(), Trouble> {
         let folder = self.path.parent().unwrap_or(Path::new("/"));
-        let free_bytes =
-            rustix::fs::statvfs(folder).map_or(0, |disk| disk.f_bavail.saturating_mul(disk.f_frsize));
+        let free_bytes = rustix::fs::statvfs(folder).map_or(0, |disk| disk.f_bavail.saturating_mul(disk.f_frsize));
         let missing_bytes = self.size_bytes.saturating_sub(self.have_bytes());
         let needed_bytes = missing_bytes.saturating_add(self.size_bytes).saturating_add(headroom_bytes);
         if needed_bytes <= free_bytes {
@@ -110,13 +109,7 @@ impl PartFile {
     }
 
     /// One request for what is missing. `bytes` shows how much is there. A piece that does not come within `stall` ends it.
-    pub async fn fetch(
-        &self,
-        http: &Client,
-        url: Url,
-        stall: Duration,
-        bytes: &watch::Sender<u64>,
-    ) -> Result<(), Cut> {
+    pub async fn fetch(&self, http: &Client, url: Url, stall: Duration, bytes: &watch::Sender<u64>) -> Result<(), Cut> {
         let have_bytes = match self.have_bytes() {
             have if have > self.size_bytes => {
                 remove_download(&self.path, &self.etag_path).map_err(disk)?;

@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::ledger::{Ledger, Step};
-use super::{AppsBell, Failed, Helper, JobsConfig, View, Wanted, download, reason};
+use super::{AppsBell, Failed, Helping, JobsConfig, View, Wanted, download, reason};
 use crate::ble::Health;
 use crate::clock::Clock;
 use crate::cloud::Service;
@@ -32,7 +32,7 @@ pub struct Jobs {
     pub clock: Arc<Clock>,
     pub state_dir: Arc<StateDir>,
     pub wanted: watch::Receiver<Wanted>,
-    pub helper: Helper,
+    pub helper: Helping,
     pub config: JobsConfig,
     pub update: Arc<Update>,
     pub health: Health,
@@ -97,7 +97,7 @@ impl Worker {
         let Some(current) = self.ledger.current().cloned() else { return self.next_job().await };
         let job = &current.job;
         tracing::debug!(hub_job_uuid = %job.hub_job_uuid, step = ?current.step, "a job goes on");
-        match current.step {
+        match current.step.clone() {
             Step::Preparing => {
                 let (wanted, job_uuid) = (self.jobs.wanted.clone(), job.hub_job_uuid);
                 let prepared = tokio::select! {
@@ -118,7 +118,14 @@ impl Worker {
     /// Begins the oldest job that was not done yet, or waits for one.
     async fn next_job(&mut self) {
         let over = &self.ledger.kept().over;
-        let next = self.jobs.wanted.borrow_and_update().iter().flatten().find(|job| !over.contains(&job.hub_job_uuid)).cloned();
+        let next = self
+            .jobs
+            .wanted
+            .borrow_and_update()
+            .iter()
+            .flatten()
+            .find(|job| !over.contains(&job.hub_job_uuid))
+            .cloned();
         match next {
             Some(job) => {
                 tracing::info!(hub_job_uuid = %job.hub_job_uuid, job_type = ?job.job_type, "a job begins");
@@ -231,7 +238,8 @@ fn known_reason(word: &str) -> &'static str {
 
 /// Waits until the service has told that it no longer wants this job.
 async fn withdrawn(mut wanted: watch::Receiver<Wanted>, job_uuid: HubJobUuid) {
-    let is_gone = |wanted: &Wanted| wanted.as_ref().is_some_and(|jobs| jobs.iter().all(|job| job.hub_job_uuid != job_uuid));
+    let is_gone =
+        |wanted: &Wanted| wanted.as_ref().is_some_and(|jobs| jobs.iter().all(|job| job.hub_job_uuid != job_uuid));
     if wanted.wait_for(is_gone).await.is_err() {
         std::future::pending().await
     }

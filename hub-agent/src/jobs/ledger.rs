@@ -54,6 +54,9 @@ pub struct Current {
     /// What the service offered for it, once it was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offer: Option<ReleaseOffer>,
+    /// What the helper called it, once it has the file: nothing need be downloaded any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub staged: Option<String>,
 }
 
 /// How far a job is. What a step does may have been done when the agent starts again, and is then done once more: each can be.
@@ -165,7 +168,7 @@ impl Ledger {
 impl Kept {
     pub fn begin(&mut self, job: DesiredJob) {
         self.tell(job.hub_job_uuid, HubJobEventKind::Accepted, None, Some(0), None);
-        self.current = Some(Current { job, step: Step::Preparing, progress: 0, offer: None });
+        self.current = Some(Current { job, step: Step::Preparing, progress: 0, offer: None, staged: None });
     }
 
     /// The job under way goes on to this step.
@@ -211,7 +214,8 @@ impl Kept {
     /// Remembers that a file did not do here what it should: it is not tried again by itself.
     pub fn remember_failure(&mut self, sha256: &str, failed: &Failed) {
         if self.failed_releases.len() >= MAX_FAILED_RELEASES {
-            let oldest = self.failed_releases.iter().min_by_key(|(_, failed)| failed.at).map(|(sha256, _)| sha256.clone());
+            let oldest =
+                self.failed_releases.iter().min_by_key(|(_, failed)| failed.at).map(|(sha256, _)| sha256.clone());
             oldest.and_then(|sha256| self.failed_releases.remove(&sha256));
         }
         let failed =
@@ -237,8 +241,14 @@ impl Kept {
     ) {
         let message = message.map(|message| message.chars().take(MAX_MESSAGE_CHARS).collect());
         // The machine's own time: the spool mends it where that is wrong.
-        let event =
-            HubJobEventRequest { event_uuid: Uuid::now_v7(), kind, message, progress, detail, occurred_at: machine_now() };
+        let event = HubJobEventRequest {
+            event_uuid: Uuid::now_v7(),
+            kind,
+            message,
+            progress,
+            detail,
+            occurred_at: machine_now(),
+        };
         self.outbox.push_back(JobRecord { hub_job_uuid, event });
     }
 }

@@ -5,7 +5,7 @@
 mod apps;
 mod download;
 mod engine;
-mod helper;
+mod helping;
 mod ledger;
 mod release;
 mod steps;
@@ -23,7 +23,7 @@ use tokio::sync::{Notify, watch};
 
 pub use apps::report_installed;
 pub use engine::Jobs;
-pub use helper::Helper;
+pub use helping::Helping;
 
 /// The jobs of the desired state; `None` until the service has told.
 pub type Wanted = Option<Vec<DesiredJob>>;
@@ -84,7 +84,6 @@ impl Trouble {
 #[derive(Clone, Debug)]
 pub struct JobsConfig {
     pub release_keys: PathBuf,
-    pub helper_socket: PathBuf,
     /// What is left to others of the disk.
     pub headroom_bytes: u64,
 }
