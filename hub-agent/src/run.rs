@@ -78,8 +78,9 @@ pub async fn run(args: RunArgs, outbox: Outbox) -> Result<(), Failure> {
     // Cancelled by a job that has brought another version of the agent.
     let restart = CancellationToken::new();
 
+    let listeners = ble::socket::Listeners::default();
     let intake_beat = pulses.register("intake", Duration::from_secs(90));
-    let mut intake = tokio::spawn(intake(radio.heard, spool.clone(), intake_beat, cancel.clone()));
+    let mut intake = tokio::spawn(intake(radio.heard, listeners.clone(), spool.clone(), intake_beat, cancel.clone()));
     // Longer than the largest upload may take on the slowest line, its token renewed on the way.
     let uplink_beat = pulses.register("uplink", 4 * args.service.request_timeout.0 + Duration::from_secs(1_200));
     let uplinking = tokio::spawn({
@@ -165,6 +166,18 @@ pub async fn run(args: RunArgs, outbox: Outbox) -> Result<(), Failure> {
         })
     });
 
+    if let Some(path) = args.reports.ble_socket {
+        start(
+            "socket for apps",
+            Box::pin(async move {
+                if let Err(error) = listeners.serve(&path).await {
+                    tracing::warn!(%error, path = %path.display(), "apps cannot hear what this hub hears");
+                    std::future::pending::<()>().await;
+                }
+            }),
+        );
+    }
+
     systemd::ready();
     tracing::info!(
         version = env!("CARGO_PKG_VERSION"), service = %service.url(), state_dir = %state_dir.path().display(),
@@ -225,9 +238,10 @@ async fn stdin_end() -> Result<(), Failure> {
     Ok(())
 }
 
-/// From the radio to the spool, until the radio has ended.
+/// From the radio to apps that listen and to the spool, until the radio has ended.
 async fn intake(
     mut heard: ble::HeardReceiver,
+    listeners: ble::socket::Listeners,
     spool: Spool,
     beat: Beat,
     cancel: CancellationToken,
@@ -237,6 +251,7 @@ async fn intake(
         beat.beat();
         let Ok(items) = tokio::time::timeout(Duration::from_secs(20), heard.next()).await else { continue };
         let Some(items) = items else { break };
+        listeners.tell(&items);
         spool.append(items).await?;
         let lost = heard.dropped();
         if lost > lost_before {

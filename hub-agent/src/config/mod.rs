@@ -231,6 +231,9 @@ pub struct ReportArgs {
     /// How often to report the state of the machine and of the agent.
     #[arg(long, env = "HUB_AGENT_TELEMETRY_INTERVAL", value_name = "TIME", default_value = "60s", value_parser = some_time)]
     pub telemetry_interval: Span,
+    /// Serve what is reported, as JSON lines, to apps on this hub from a socket at this path.
+    #[arg(long, env = "HUB_AGENT_BLE_SOCKET", value_name = "PATH")]
+    pub ble_socket: Option<PathBuf>,
 }
 
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]

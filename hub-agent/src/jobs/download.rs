@@ -80,10 +80,6 @@ impl PartFile {
         std::fs::metadata(&self.path).map_or(0, |metadata| metadata.len())
     }
 
-    pub fn is_whole(&self) -> bool {
-        self.have_bytes() == self.size_bytes
-    }
-
     /// Room for what is missing, for the helper's copy of it, and for what is left to others.
     pub fn check_room(&self, headroom_bytes: u64) -> Result<(), Trouble> {
         let folder = self.path.parent().unwrap_or(Path::new("/"));

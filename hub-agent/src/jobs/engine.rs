@@ -178,7 +178,7 @@ impl Worker {
     /// Waits for what becomes of a version of the agent that was handed to the launcher, and asks for it where that has not been done.
     async fn on_trial(&mut self, current: &super::ledger::Current, dir: &str) {
         let (update, job_uuid) = (self.jobs.update.clone(), current.job.hub_job_uuid);
-        let sha256 = current.offer.as_ref().and_then(|offer| super::steps::sha256_of(offer));
+        let sha256 = current.offer.as_ref().and_then(super::steps::sha256_of);
         match update.fate(job_uuid, dir) {
             Fate::OnTrial => update.until_confirmed().await,
             Fate::Confirmed => {
