@@ -11,6 +11,7 @@ use std::time::Duration;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{Arg, Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use hub_agent::helper_api;
 use secrecy::SecretString;
 
 use crate::ble::{RadioConfig, Replay, ScanMode, Source};
@@ -83,6 +84,8 @@ pub struct RunArgs {
     pub reports: ReportArgs,
     #[command(flatten)]
     pub spool: SpoolArgs,
+    #[command(flatten)]
+    pub jobs: JobArgs,
     /// Stop when standard input, a pipe, ends: whoever holds its other end takes the agent along, however it ends itself.
     #[arg(long)]
     pub stop_with_stdin: bool,
@@ -144,7 +147,7 @@ pub enum LogFormat {
     Json,
 }
 
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Service")]
 pub struct ServiceArgs {
     /// The service this hub belongs to, such as https://hubs.example.com
@@ -228,6 +231,9 @@ pub struct ReportArgs {
     /// How often to report the state of the machine and of the agent.
     #[arg(long, env = "HUB_AGENT_TELEMETRY_INTERVAL", value_name = "TIME", default_value = "60s", value_parser = some_time)]
     pub telemetry_interval: Span,
+    /// Serve what is reported, as JSON lines, to apps on this hub from a socket at this path.
+    #[arg(long, env = "HUB_AGENT_BLE_SOCKET", value_name = "PATH")]
+    pub ble_socket: Option<PathBuf>,
 }
 
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
@@ -275,6 +281,17 @@ pub struct SpoolArgs {
     /// Shortest time between two uploads of one kind. It grows by itself while the service answers that there are too many.
     #[arg(long, env = "HUB_AGENT_UPLOAD_INTERVAL", value_name = "TIME", default_value = "1s")]
     pub upload_interval: Span,
+}
+
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Jobs")]
+pub struct JobArgs {
+    /// Keys one of which must have signed a release: agent/*.pub and app/*.pub in this directory, minisign public keys.
+    #[arg(long, env = "HUB_AGENT_RELEASE_KEYS", value_name = "DIR", default_value = "/etc/hub-agent/release-keys")]
+    pub release_keys: PathBuf,
+    /// Where hub-agent-helper listens, which installs what jobs bring.
+    #[arg(long, env = "HUB_AGENT_HELPER_SOCKET", value_name = "FILE", default_value = helper_api::SOCKET)]
+    pub helper_socket: PathBuf,
 }
 
 /// A length of time: a number and `ms`, `s`, `m`, `h` or `d`.

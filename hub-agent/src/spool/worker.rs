@@ -114,6 +114,11 @@ impl Worker {
                 Command::Record { kind, json, at, clock_offset_micros } => {
                     self.push(kind, &json, at, at, clock_offset_micros);
                 }
+                Command::Keep { kind, json, at, clock_offset_micros, reply } => {
+                    let kept = self.keep(kind, &json, at, clock_offset_micros);
+                    self.publish();
+                    let _ = reply.send(kept);
+                }
                 Command::Lost(events) => {
                     self.count.dropped_events += events;
                     self.dropped(events);
@@ -252,6 +257,19 @@ impl Worker {
         }
     }
 
+    /// Writes one record by itself. When that fails it is taken back, and whoever gave it tries again.
+    fn keep(&mut self, kind: Kind, json: &impl serde::Serialize, at: Timestamp, clock_offset_micros: i64) -> bool {
+        self.close_segment(kind);
+        self.push(kind, json, at, at, clock_offset_micros);
+        let id = self.next_id;
+        self.close_segment(kind);
+        let kept = self.commit();
+        if !kept {
+            self.held.retain(|segment| (segment.kind, segment.id) != (kind, id));
+        }
+        kept
+    }
+
     fn close_segment(&mut self, kind: Kind) {
         let gathering = self.gathering.get_mut(kind);
         if gathering.is_empty() {
@@ -279,7 +297,7 @@ impl Worker {
                 .held
                 .iter()
                 .position(|segment| segment.kind.is_ble() && free(segment))
-                .or_else(|| self.held.iter().position(free));
+                .or_else(|| self.held.iter().position(|segment| segment.kind != Kind::JobEvents && free(segment)));
             let Some(lost) = victim.and_then(|at| self.held.remove(at)) else { return };
             bytes -= lost.body.len();
             self.count.drop_of(lost.kind, lost.records);

@@ -7,6 +7,9 @@
     reason = "a test that meets what it does not expect fails"
 )]
 
+mod helper;
+mod jobs;
+mod releases;
 mod service;
 
 use std::collections::{BTreeSet, HashMap};
