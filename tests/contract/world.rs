@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use hub_cloud::authz::permission::Role;
 use hub_cloud::config::Settings;
 use hub_cloud::db::sql;
-use hub_tests::{Backend, Call, Client, Options, Person, SimulatedHub, Tenant, TestApp, mail};
+use hub_tests::{Backend, Call, Client, Options, Person, SimulatedHub, Tenant, TestApp, certificates, mail};
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
@@ -240,6 +240,7 @@ impl World {
             }
             "$claimCode" => json!(self.tenant.claim_code().await),
             "$hubRefreshToken" => json!(self.hub.credentials.refresh_token),
+            "$csr" => json!(certificates::request().1),
             "$now" => json!(self.app.app.clock.now()),
             _ => panic!("samples.json uses {name}, which tests/contract/world.rs does not know"),
         }

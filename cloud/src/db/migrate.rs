@@ -32,6 +32,12 @@ const VERSIONS: &[Version] = &[
         postgres: include_str!("../../../migrations/postgres/0002_people.sql"),
         sqlite: include_str!("../../../migrations/sqlite/0002_people.sql"),
     },
+    Version {
+        number: 6,
+        name: "certificates",
+        postgres: include_str!("../../../migrations/postgres/0006_certificates.sql"),
+        sqlite: include_str!("../../../migrations/sqlite/0006_certificates.sql"),
+    },
 ];
 
 fn migrator(text: impl Fn(&Version) -> &'static str) -> Migrator {

@@ -15,7 +15,8 @@ use super::{client_address, health, hygiene, metrics, openapi, remainder, reques
 use crate::app::App;
 use crate::domain::hubs::http::{platform as platform_hubs, protocol as hub, tenant as tenant_hubs};
 use crate::domain::{
-    accounts, api_keys, audit, ble, claim_codes, diagnostics, invitations, streams, telemetry, tenants, transfers,
+    accounts, api_keys, audit, ble, certificates, claim_codes, diagnostics, invitations, streams, telemetry, tenants,
+    transfers,
 };
 use crate::error::Error;
 
@@ -168,6 +169,17 @@ fn routes() -> ApiRouter<App> {
         )
         .api_route("/v1/hubs/claim", post_with(hub::claim, doc("hub-api", "Become a hub of the code's tenant")))
         .api_route("/v1/hubs/refresh", post_with(hub::refresh, doc("hub-api", "Get a fresh access token")))
+        .api_route(
+            "/v1/hubs/{hubUuid}/certificates",
+            post_with(certificates::http::issue, doc("hub-api", "Get a client certificate for a key of the hub's own")),
+        )
+        .api_route(
+            "/v1/hubs/ca-bundle",
+            get_with(
+                certificates::http::ca_bundle,
+                doc_as("application/x-pem-file", "hub-api", "The roots of hubs' certificates, in PEM form"),
+            ),
+        )
         .api_route("/v1/hubs/adapters", post_with(hub::store_adapters, doc("hub-api", "Report all Bluetooth adapters")))
         .api_route("/v1/hubs/scan-config", get_with(hub::scan_config, doc("hub-api", "What to look for on the air")))
         .api_route(

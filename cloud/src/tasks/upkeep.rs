@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{Done, NewTask};
 use crate::app::App;
 use crate::db::{Db, migrate, sql};
-use crate::domain::accounts;
+use crate::domain::{accounts, certificates};
 use crate::error::{Error, Result};
 
 const UPLOAD_KEYS: &str = "upkeep.upload_keys";
@@ -16,8 +16,10 @@ const LOGIN_FAILURES: &str = "upkeep.login_failures";
 const PASSWORD_RESETS: &str = "upkeep.password_resets";
 const PARTITIONS: &str = "upkeep.partitions";
 const SIGNING_KEYS: &str = "upkeep.signing_keys";
+const CERTIFICATES: &str = "upkeep.certificates";
 
-pub const KINDS: &[&str] = &[UPLOAD_KEYS, LOGINS, LOGIN_FAILURES, PASSWORD_RESETS, PARTITIONS, SIGNING_KEYS];
+pub const KINDS: &[&str] =
+    &[UPLOAD_KEYS, LOGINS, LOGIN_FAILURES, PASSWORD_RESETS, PARTITIONS, SIGNING_KEYS, CERTIFICATES];
 
 const EVERY_SECS: i64 = 3600;
 /// Rows deleted in one go.
@@ -51,6 +53,7 @@ pub async fn perform(app: &App, kind: &str) -> Result<Done> {
             app.keys.rotate(db, now, false, app.config.tokens_live_secs()).await?;
             false
         }
+        CERTIFICATES => certificates::upkeep(app, CHUNK).await?,
         _ => return Err(Error::internal("no such kind of upkeep")),
     };
     Ok(Done::Again(if has_more { now } else { now.plus_secs(EVERY_SECS) }))

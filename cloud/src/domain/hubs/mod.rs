@@ -25,7 +25,7 @@ use uuid::Uuid;
 
 use crate::app::App;
 use crate::authz::Scope;
-use crate::db::Conn;
+use crate::db::{Conn, Tx};
 use crate::domain::audit::Audit;
 use crate::error::{Error, Result};
 
@@ -35,6 +35,11 @@ const MAX_IDENTIFIER_CHARS: usize = 200;
 /// The id of the one access token of the hub that is in force; nothing when there is none.
 pub async fn token_in_force(conn: &mut Conn, hub_uuid: HubUuid) -> Result<Option<Uuid>> {
     store::token_in_force(conn, hub_uuid).await
+}
+
+/// As [`token_in_force`]; nobody else changes the hub's credentials until the transaction ends.
+pub async fn lock_token(tx: &mut Tx, hub_uuid: HubUuid) -> Result<Option<Uuid>> {
+    Ok(store::credentials(tx, hub_uuid).await?.and_then(|held| held.access_token_id))
 }
 
 /// 404 unless the tenant has the hub.
