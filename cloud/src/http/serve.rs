@@ -100,7 +100,7 @@ fn limit(builder: &mut hyper_util::server::conn::auto::Builder<hyper_util::rt::T
 
 /// Sets a connection up: small answers leave at once, and one whose other end is gone or stuck does not stay for ever.
 #[derive(Clone, Copy)]
-pub(super) struct Tuned;
+pub struct Tuned;
 
 impl<S> Accept<TcpStream, S> for Tuned {
     type Stream = TcpStream;
