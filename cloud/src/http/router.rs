@@ -15,6 +15,7 @@ use super::{client_address, health, hygiene, metrics, openapi, remainder, reques
 use crate::app::App;
 use crate::domain::hubs::http::{platform as platform_hubs, protocol as hub, tenant as tenant_hubs};
 use crate::domain::jobs::http::{platform as platform_jobs, protocol as own_jobs, tenant as tenant_jobs};
+use crate::domain::releases::http as releases;
 use crate::domain::{
     accounts, api_keys, audit, ble, claim_codes, diagnostics, invitations, setup_delegations, streams, telemetry,
     tenants, transfers,
@@ -184,6 +185,14 @@ fn routes() -> ApiRouter<App> {
             "/v1/hubs/{hubUuid}/installed-apps",
             put_with(own_jobs::report_installed_apps, doc("hub-api", "Report all installed apps")),
         )
+        .api_route(
+            "/v1/apps/{appReleaseUuid}/manifest",
+            get_with(releases::protocol::app_manifest, doc("hub-api", "A release of an app, and where its file is")),
+        )
+        .api_route(
+            "/v1/agent/releases/latest",
+            get_with(releases::protocol::latest_agent, doc("hub-api", "The newest agent there is for the hub")),
+        )
         .api_route("/v1/test", get_with(hub::test, doc("hub-api", "Who the service takes the hub for")))
         // --- hubs, for their tenant
         .api_route("/tenant/hubs", get_with(tenant_hubs::list, doc("tenant-hubs", "Hubs, newest first")))
@@ -282,6 +291,52 @@ fn routes() -> ApiRouter<App> {
         .api_route(
             "/tenant/ble-query/events/{bleEventId}",
             get_with(ble::http::get_detail, doc("tenant-ble", "One BLE event, with what the hub sent")),
+        )
+        // --- what may be installed
+        .api_route(
+            "/tenant/apps",
+            get_with(releases::apps::list, doc("tenant-apps", "Apps, newest first"))
+                .post_with(releases::apps::create, doc("tenant-apps", "Make an app")),
+        )
+        .api_route("/tenant/apps/{appUuid}", get_with(releases::apps::get, doc("tenant-apps", "One app")))
+        .api_route(
+            "/tenant/apps/{appUuid}/releases",
+            get_with(releases::apps::list_releases, doc("tenant-apps", "An app's releases, newest first")).post_with(
+                releases::apps::create_release,
+                doc("tenant-apps", "Add a signed release, whose file is uploaded next"),
+            ),
+        )
+        .api_route(
+            "/tenant/agent-releases",
+            get_with(releases::tenant::list, doc("tenant-releases", "Agent releases, newest first")),
+        )
+        .api_route(
+            "/tenant/agent-releases/{releaseUuid}",
+            get_with(releases::tenant::get, doc("tenant-releases", "One agent release")),
+        )
+        .api_route(
+            "/tenant/downloads/manifest",
+            get_with(releases::downloads::manifest, doc("tenant-downloads", "What there is to install hubs from")),
+        )
+        .api_route(
+            "/tenant/downloads/asset-url",
+            get_with(releases::downloads::asset_url, doc("tenant-downloads", "Where a file is, for five minutes")),
+        )
+        .api_route(
+            "/installer/{filename}",
+            get_with(releases::installer::download, doc("public", "The update feed of a channel, or a release's file"))
+                .put_with(releases::installer::upload, doc("public", "Upload a release's file to its signed URL")),
+        )
+        .api_route(
+            "/platform/agent-releases",
+            get_with(releases::platform::list, doc("platform", "Agent releases, newest first")).post_with(
+                releases::platform::create,
+                doc("platform", "Add a signed release, whose file is uploaded next"),
+            ),
+        )
+        .api_route(
+            "/platform/agent-releases/{releaseUuid}",
+            patch_with(releases::platform::update, doc("platform", "Offer a release or not, or change its channel")),
         )
         // --- live streams
         .api_route(

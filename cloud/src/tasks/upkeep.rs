@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{Done, NewTask};
 use crate::app::App;
 use crate::db::{Db, migrate, sql};
-use crate::domain::{accounts, jobs};
+use crate::domain::{accounts, jobs, releases};
 use crate::error::{Error, Result};
 
 const UPLOAD_KEYS: &str = "upkeep.upload_keys";
@@ -16,9 +16,11 @@ const LOGIN_FAILURES: &str = "upkeep.login_failures";
 const PASSWORD_RESETS: &str = "upkeep.password_resets";
 const PARTITIONS: &str = "upkeep.partitions";
 const SIGNING_KEYS: &str = "upkeep.signing_keys";
+const RELEASES: &str = "upkeep.releases";
 const HUB_JOBS: &str = "upkeep.hub_jobs";
 
-pub const KINDS: &[&str] = &[UPLOAD_KEYS, LOGINS, LOGIN_FAILURES, PASSWORD_RESETS, PARTITIONS, SIGNING_KEYS, HUB_JOBS];
+pub const KINDS: &[&str] =
+    &[UPLOAD_KEYS, LOGINS, LOGIN_FAILURES, PASSWORD_RESETS, PARTITIONS, SIGNING_KEYS, RELEASES, HUB_JOBS];
 
 const EVERY_SECS: i64 = 3600;
 /// A job ends at most this long after its deadline.
@@ -27,6 +29,8 @@ const HUB_JOBS_EVERY_SECS: i64 = 10;
 const HUB_JOBS_AT_ONCE: i64 = 100;
 /// Rows deleted in one go.
 pub const CHUNK: i64 = 1000;
+/// The same where each has a file to remove.
+const FILES_CHUNK: i64 = 50;
 /// A retried upload is recognised for this long.
 const UPLOAD_KEYS_SECS: i64 = 7 * 24 * 3600;
 
@@ -52,6 +56,7 @@ pub async fn perform(app: &App, kind: &str) -> Result<Done> {
             migrate::ensure_partitions(db, now).await?;
             false
         }
+        RELEASES => releases::forget_abandoned(app, FILES_CHUNK).await? >= FILES_CHUNK.unsigned_abs(),
         SIGNING_KEYS => {
             app.keys.rotate(db, now, false, app.config.tokens_live_secs()).await?;
             false

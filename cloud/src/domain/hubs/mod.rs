@@ -66,6 +66,11 @@ pub async fn set_agent_version(tx: &mut Tx, hub_uuid: HubUuid, version: &str) ->
     store::set_agent_version(tx, hub_uuid, version).await
 }
 
+/// What the hub said its machine is when it was claimed, as `uname -m` names it.
+pub async fn architecture(conn: &mut Conn, hub_uuid: HubUuid) -> Result<Option<String>> {
+    store::architecture(conn, hub_uuid).await
+}
+
 async fn get(conn: &mut Conn, scope: &Scope, hub_uuid: HubUuid) -> Result<HubRow> {
     store::get(conn, scope, hub_uuid).await?.ok_or_else(|| Error::not_found("hub"))
 }

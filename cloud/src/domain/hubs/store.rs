@@ -147,6 +147,13 @@ pub async fn exists(conn: &mut Conn, scope: &Scope, hub_uuid: HubUuid) -> Result
     Ok(row.is_some())
 }
 
+/// What the hub's system said of itself.
+pub async fn architecture(conn: &mut Conn, hub_uuid: HubUuid) -> Result<Option<String>> {
+    let row: Option<(Option<Json<OperatingSystem>>,)> =
+        sql("SELECT os FROM hubs WHERE hub_uuid = $1").bind(hub_uuid).optional(conn).await?;
+    Ok(row.and_then(|(os,)| os?.0.arch))
+}
+
 /// The hub was in touch.
 pub async fn touch(tx: &mut Tx, hub_uuid: HubUuid, now: Timestamp) -> Result<()> {
     sql("UPDATE hubs SET last_seen_at = $2 WHERE hub_uuid = $1").bind(hub_uuid).bind(now).execute(tx).await?;

@@ -2,15 +2,28 @@
 //! manifest, a signature of it that was made offline, and a file. Nothing is taken in that no trusted key signed, and nothing is offered to anybody before
 //! its file is in the store and is what the manifest says. The service itself can sign nothing.
 
+mod agent_releases;
+mod app_releases;
+mod apps;
+mod downloads;
+pub mod files;
+pub mod http;
+mod installer;
 mod store;
+mod trusted_keys;
+mod urls;
 
+use hub_protocol::release::ReleaseManifest;
 use hub_protocol::{AppUuid, ReleaseUuid};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::app::App;
 use crate::authz::Scope;
 use crate::db::Conn;
-use crate::error::Result;
+use crate::error::{Error, Result};
+
+pub use trusted_keys::keys_in;
 
 /// Where a release stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -129,4 +142,100 @@ pub async fn newest_agent_release(
 /// A version that was checked when its manifest was: one that cannot be read is below all others.
 fn precedence(version: &str) -> semver::Version {
     semver::Version::parse(version).unwrap_or(semver::Version::new(0, 0, 0))
+}
+
+/// What was signed, byte for byte, and the signature.
+struct Signed {
+    manifest: String,
+    signature: String,
+}
+
+/// A release that a new one could be confused with.
+#[derive(sqlx::FromRow)]
+struct Existing {
+    release_uuid: ReleaseUuid,
+    counter: i64,
+    #[sqlx(try_from = "String")]
+    status: Status,
+    manifest: String,
+}
+
+/// A file may be so large: 2 GiB.
+const MAX_FILE_BYTES: u64 = 2 << 30;
+
+/// The size and the counter as the database holds them; both are bounded by what a manifest may say.
+fn checked_numbers(manifest: &ReleaseManifest) -> Result<(i64, i64)> {
+    if manifest.size_bytes > MAX_FILE_BYTES {
+        return Err(Error::field("manifest.sizeBytes", "may be 2 GiB at most"));
+    }
+    let number = |field: &str, value: u64| i64::try_from(value).map_err(|_| Error::field(field, "is too large"));
+    Ok((number("manifest.sizeBytes", manifest.size_bytes)?, number("manifest.counter", manifest.counter)?))
+}
+
+/// Refuses a release that could be confused with another of its name, or that hubs would take for an older one. The same manifest once more, while its
+/// file is awaited, is the same release: that one is answered.
+fn require_new(
+    manifest: &ReleaseManifest,
+    text: &str,
+    alike: &[Existing],
+    highest: i64,
+) -> Result<Option<ReleaseUuid>> {
+    let counter = i64::try_from(manifest.counter).unwrap_or(i64::MAX);
+    if let Some(same) = alike.iter().find(|other| other.status == Status::AwaitingFile && other.manifest == text) {
+        return Ok(Some(same.release_uuid));
+    }
+    if let Some(other) = alike.first() {
+        let ReleaseManifest { version, architecture, .. } = manifest;
+        let what = match other.counter == counter {
+            true => format!("the counter {counter}"),
+            false => format!("the version {version} for {architecture}"),
+        };
+        let message = format!("the release {} has {what} already; sign a new one", other.release_uuid);
+        return Err(Error::conflict("RELEASE_EXISTS", message));
+    }
+    if counter <= highest && !manifest.downgrade {
+        let message = format!(
+            "the counter {counter} is not above {highest}, the highest so far; count on, or sign with `downgrade` if hubs are to go back"
+        );
+        return Err(Error::conflict("COUNTER_TOO_LOW", message));
+    }
+    Ok(None)
+}
+
+/// What nobody brought a file for is forgotten after this long: later than the last upload can end that was allowed to begin.
+const AWAITING_SECS: i64 = 26 * 3600;
+/// Files in the making are written to until they are finished: after this long without it, nobody does.
+const SWEEP_AFTER: std::time::Duration = std::time::Duration::from_secs(3600);
+
+/// Forgets releases whose file never came, up to `limit` of each kind, and what is left of cut uploads; answers how many releases those were.
+pub async fn forget_abandoned(app: &App, limit: i64) -> Result<u64> {
+    let before = app.clock.now().plus_secs(-AWAITING_SECS);
+    app.files.sweep(SWEEP_AFTER).await?;
+    let mut conn = app.db.read().await?;
+    let of_apps = store::app_releases::abandoned(&mut conn, before, limit).await?;
+    let of_agent = store::agent_releases::abandoned(&mut conn, before, limit).await?;
+    drop(conn);
+    for (release_uuid,) in of_apps.iter().chain(&of_agent) {
+        // The row goes last: cut off in between, the next round finds it again.
+        app.files.delete(*release_uuid).await?;
+        let mut tx = app.db.begin().await?;
+        store::app_releases::forget(&mut tx, *release_uuid).await?;
+        store::agent_releases::forget(&mut tx, *release_uuid).await?;
+        tx.commit_unaudited("nothing a person did").await?;
+    }
+    Ok((of_apps.len() + of_agent.len()) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_compared_as_versions() {
+        let is_below = |a: &str, b: &str| precedence(a).cmp_precedence(&precedence(b)).is_lt();
+        assert!(
+            is_below("1.9.0", "1.10.0") && is_below("1.0.0-rc.2", "1.0.0-rc.10") && is_below("1.0.0-rc.1", "1.0.0")
+        );
+        assert!(!is_below("1.0.0+a", "1.0.0+b") && !is_below("1.0.0+b", "1.0.0+a"), "where it was built is no order");
+    }
 }

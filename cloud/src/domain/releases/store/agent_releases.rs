@@ -1,8 +1,9 @@
 //! SQL of the platform's releases, which belong to no tenant.
 
+use hub_protocol::release::ReleaseManifest;
 use hub_protocol::{ReleaseUuid, Timestamp};
 
-use super::super::{AgentReleaseSummary, Category, Status};
+use super::super::{AgentReleaseSummary, Category, Existing, Status};
 use crate::db::{Conn, Sql, Tx, sql};
 use crate::error::Result;
 use crate::http::page::{MAX_OFFSET, Page};
@@ -70,20 +71,13 @@ pub async fn insert(tx: &mut Tx, row: &AgentReleaseRow) -> Result<i64> {
 }
 
 /// Those of the name that a new one could be confused with: of the same counter, or of the same version for the same architecture.
-pub async fn same(
-    conn: &mut Conn,
-    name: &str,
-    counter: i64,
-    version: &str,
-    architecture: &str,
-) -> Result<Vec<AgentReleaseRow>> {
-    sql(&format!(
-        "SELECT {COLUMNS} FROM agent_releases WHERE name = $1 AND (counter = $2 OR (version = $3 AND architecture = $4))"
-    ))
-    .bind(name)
+pub async fn alike(conn: &mut Conn, new: &ReleaseManifest, counter: i64) -> Result<Vec<Existing>> {
+    sql("SELECT release_uuid, counter, status, manifest FROM agent_releases \
+         WHERE name = $1 AND (counter = $2 OR (version = $3 AND architecture = $4))")
+    .bind(new.name.as_str())
     .bind(counter)
-    .bind(version)
-    .bind(architecture)
+    .bind(new.version.as_str())
+    .bind(new.architecture.as_str())
     .all(conn)
     .await
 }
@@ -223,12 +217,29 @@ pub async fn mark_ready(tx: &mut Tx, release_uuid: ReleaseUuid, now: Timestamp) 
     Ok(marked > 0)
 }
 
-/// Forgets up to `limit` of those that nobody brought a file for.
-pub async fn forget_awaiting(tx: &mut Tx, before: Timestamp, limit: i64) -> Result<u64> {
-    sql("DELETE FROM agent_releases WHERE release_uuid IN (SELECT release_uuid FROM agent_releases \
-         WHERE status = 'AWAITING_FILE' AND created_at < $1 LIMIT $2) AND status = 'AWAITING_FILE'")
-    .bind(before)
-    .bind(limit)
-    .execute(tx)
-    .await
+/// Begins the time anew that its file is awaited for.
+pub async fn renew(tx: &mut Tx, release_uuid: ReleaseUuid, now: Timestamp) -> Result<()> {
+    sql("UPDATE agent_releases SET created_at = $2 WHERE release_uuid = $1 AND status = 'AWAITING_FILE'")
+        .bind(release_uuid)
+        .bind(now)
+        .execute(tx)
+        .await?;
+    Ok(())
+}
+
+/// Up to `limit` of those that nobody brought a file for since then.
+pub async fn abandoned(conn: &mut Conn, before: Timestamp, limit: i64) -> Result<Vec<(ReleaseUuid,)>> {
+    sql("SELECT release_uuid FROM agent_releases WHERE status = 'AWAITING_FILE' AND created_at < $1 LIMIT $2")
+        .bind(before)
+        .bind(limit)
+        .all(conn)
+        .await
+}
+
+pub async fn forget(tx: &mut Tx, release_uuid: ReleaseUuid) -> Result<()> {
+    sql("DELETE FROM agent_releases WHERE release_uuid = $1 AND status = 'AWAITING_FILE'")
+        .bind(release_uuid)
+        .execute(tx)
+        .await?;
+    Ok(())
 }

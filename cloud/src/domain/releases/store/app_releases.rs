@@ -1,8 +1,9 @@
 //! SQL of the releases of apps.
 
+use hub_protocol::release::ReleaseManifest;
 use hub_protocol::{AppUuid, ReleaseUuid, TenantUuid, Timestamp};
 
-use super::super::{AppReleaseSummary, Status};
+use super::super::{AppReleaseSummary, Existing, Status};
 use crate::authz::Scope;
 use crate::db::{Conn, Tx, sql};
 use crate::error::Result;
@@ -52,20 +53,13 @@ pub async fn insert(tx: &mut Tx, row: &AppReleaseRow) -> Result<()> {
 }
 
 /// Those of the app that a new one could be confused with: of the same counter, or of the same version for the same architecture.
-pub async fn same(
-    conn: &mut Conn,
-    app_uuid: AppUuid,
-    counter: i64,
-    version: &str,
-    architecture: &str,
-) -> Result<Vec<AppReleaseRow>> {
-    sql(&format!(
-        "SELECT {COLUMNS} FROM app_releases WHERE app_uuid = $1 AND (counter = $2 OR (version = $3 AND architecture = $4))"
-    ))
+pub async fn alike(conn: &mut Conn, app_uuid: AppUuid, new: &ReleaseManifest, counter: i64) -> Result<Vec<Existing>> {
+    sql("SELECT release_uuid, counter, status, manifest FROM app_releases \
+         WHERE app_uuid = $1 AND (counter = $2 OR (version = $3 AND architecture = $4))")
     .bind(app_uuid)
     .bind(counter)
-    .bind(version)
-    .bind(architecture)
+    .bind(new.version.as_str())
+    .bind(new.architecture.as_str())
     .all(conn)
     .await
 }
@@ -127,6 +121,16 @@ pub async fn summary(conn: &mut Conn, scope: &Scope, release_uuid: ReleaseUuid) 
     .await
 }
 
+/// Begins the time anew that its file is awaited for.
+pub async fn renew(tx: &mut Tx, release_uuid: ReleaseUuid, now: Timestamp) -> Result<()> {
+    sql("UPDATE app_releases SET created_at = $2 WHERE release_uuid = $1 AND status = 'AWAITING_FILE'")
+        .bind(release_uuid)
+        .bind(now)
+        .execute(tx)
+        .await?;
+    Ok(())
+}
+
 /// Of whichever tenant, while that is not deleted: who has a signed URL of the file may have the file.
 pub async fn of_any_tenant(conn: &mut Conn, release_uuid: ReleaseUuid) -> Result<Option<AppReleaseRow>> {
     sql(&format!(
@@ -150,12 +154,19 @@ pub async fn mark_ready(tx: &mut Tx, release_uuid: ReleaseUuid, now: Timestamp) 
     Ok(marked > 0)
 }
 
-/// Forgets up to `limit` of those that nobody brought a file for.
-pub async fn forget_awaiting(tx: &mut Tx, before: Timestamp, limit: i64) -> Result<u64> {
-    sql("DELETE FROM app_releases WHERE release_uuid IN (SELECT release_uuid FROM app_releases \
-         WHERE status = 'AWAITING_FILE' AND created_at < $1 LIMIT $2) AND status = 'AWAITING_FILE'")
-    .bind(before)
-    .bind(limit)
-    .execute(tx)
-    .await
+/// Up to `limit` of those that nobody brought a file for since then.
+pub async fn abandoned(conn: &mut Conn, before: Timestamp, limit: i64) -> Result<Vec<(ReleaseUuid,)>> {
+    sql("SELECT release_uuid FROM app_releases WHERE status = 'AWAITING_FILE' AND created_at < $1 LIMIT $2")
+        .bind(before)
+        .bind(limit)
+        .all(conn)
+        .await
+}
+
+pub async fn forget(tx: &mut Tx, release_uuid: ReleaseUuid) -> Result<()> {
+    sql("DELETE FROM app_releases WHERE release_uuid = $1 AND status = 'AWAITING_FILE'")
+        .bind(release_uuid)
+        .execute(tx)
+        .await?;
+    Ok(())
 }
