@@ -1,6 +1,8 @@
 //! One configuration, read once: the file, then the environment, then the flags, each over the one before. A key nobody knows is refused with
 //! the nearest one that is known. Secrets are wrapped, so that printing a configuration never shows them.
 
+mod files;
+
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -14,6 +16,9 @@ use secrecy::SecretString;
 use serde::Deserialize;
 
 use crate::sealing;
+use files::files;
+
+pub use files::FilesConfig;
 
 /// Every setting, as a flag, as `HUB_CLOUD_<FLAG>`, or as a key of the configuration file. Numbers may begin with a minus, so that the refusal
 /// names their setting and not an unknown flag.
@@ -133,6 +138,15 @@ pub struct Settings {
     #[arg(long, global = true, env = "HUB_CLOUD_TRUSTED_PROXIES", value_name = "NETWORKS")]
     pub trusted_proxies: Option<String>,
 
+    /// Where the files of releases are kept: `file:///DIR`, or `s3://BUCKET/PREFIX` with credentials from the usual AWS_* variables. Replicas share it
+    /// [default: files in the data directory]
+    #[arg(long, global = true, env = "HUB_CLOUD_FILES", value_name = "URL")]
+    pub files: Option<String>,
+
+    /// Directory of the minisign public keys that releases are checked with: agent/*.pub and app/*.pub [default: release-keys in the data directory]
+    #[arg(long, global = true, env = "HUB_CLOUD_RELEASE_KEYS", value_name = "DIR")]
+    pub release_keys: Option<PathBuf>,
+
     /// Logs to write: error, warn, info, debug, or a filter such as hub_cloud=debug [default: warn]
     #[arg(long, global = true, env = "HUB_CLOUD_LOG", value_name = "FILTER")]
     pub log: Option<String>,
@@ -158,6 +172,8 @@ pub struct Config {
     pub mail: Option<MailConfig>,
     pub cors_origins: Vec<HeaderValue>,
     pub trusted_proxies: Vec<IpNet>,
+    pub files: FilesConfig,
+    pub release_keys: PathBuf,
     pub log: String,
 }
 
@@ -294,6 +310,8 @@ impl Config {
         if public_url.as_ref().is_some_and(|url| !url.starts_with("http://") && !url.starts_with("https://")) {
             return Err(ConfigError("public-url must begin with `http://` or `https://`".into()));
         }
+        let files = files(flags.files.or(file.files).as_deref(), &data_dir)?;
+        let release_keys = flags.release_keys.or(file.release_keys).unwrap_or_else(|| data_dir.join("release-keys"));
         Ok(Self {
             listen: flags.listen.or(file.listen).unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8080))),
             database_url: database_url.into(),
@@ -318,6 +336,8 @@ impl Config {
             mail,
             cors_origins: origins(flags.cors_origins.or(file.cors_origins).as_deref().unwrap_or_default())?,
             trusted_proxies: networks(flags.trusted_proxies.or(file.trusted_proxies).as_deref().unwrap_or_default())?,
+            files,
+            release_keys,
             log: flags.log.or(file.log).unwrap_or_else(|| "warn".to_owned()),
         })
     }
@@ -531,6 +551,7 @@ mod tests {
             ("cors-origins = '*'", "cors-origins"),
             ("cors-origins = 'https://a.example/path'", "cors-origins"),
             ("trusted-proxies = '10.0.0.0/33'", "trusted-proxies"),
+            ("files = '/srv/files'", "files"),
         ] {
             let error = load(text).expect_err("a refusal").to_string();
             assert!(error.contains(key), "{error}");

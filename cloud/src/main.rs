@@ -15,6 +15,7 @@ use hub_cloud::error::Error;
 use hub_cloud::http::router;
 use hub_cloud::http::serve::{Server, stop_signal};
 use hub_cloud::login;
+use hub_cloud::release;
 use hub_cloud::tasks;
 use tracing_subscriber::EnvFilter;
 
@@ -60,6 +61,9 @@ enum Command {
     /// Log in at the external issuer, and print access tokens for other commands
     #[command(after_help = login::HELP)]
     Login(login::Options),
+    /// Make keys, and sign and check releases of the agent and of apps
+    #[command(subcommand, after_help = release::HELP)]
+    Release(release::Command),
     /// Print the API's description (OpenAPI 3.1)
     Openapi,
     /// Show all of it on this machine: service, a hub that hears, and what arrives
@@ -147,6 +151,15 @@ impl From<login::Failure> for Failure {
         match error {
             login::Failure::WrongSetting(message) => Self { exit_code: CONFIG_REFUSED, message },
             login::Failure::Failed(message) => Self { exit_code: FAILED, message },
+        }
+    }
+}
+
+impl From<release::Failure> for Failure {
+    fn from(error: release::Failure) -> Self {
+        match error {
+            release::Failure::WrongUsage(message) => Self { exit_code: WRONG_USAGE, message },
+            release::Failure::Failed(message) => Self { exit_code: FAILED, message },
         }
     }
 }
@@ -270,6 +283,7 @@ async fn run(command: Command, config: Config) -> Result<(), Failure> {
             let document = serde_json::to_string_pretty(&router::describe()).unwrap_or_default();
             println!("{document}");
         }
+        Command::Release(command) => release::run(&command)?,
         Command::Login(options) => login::run(&config, &options, || Clock::System.now()).await?,
         Command::Demo(options) => demo::run(config, options).await?,
     }

@@ -33,10 +33,28 @@ const VERSIONS: &[Version] = &[
         sqlite: include_str!("../../../migrations/sqlite/0002_people.sql"),
     },
     Version {
+        number: 3,
+        name: "releases",
+        postgres: include_str!("../../../migrations/postgres/0003_releases.sql"),
+        sqlite: include_str!("../../../migrations/sqlite/0003_releases.sql"),
+    },
+    Version {
+        number: 4,
+        name: "jobs",
+        postgres: include_str!("../../../migrations/postgres/0004_jobs.sql"),
+        sqlite: include_str!("../../../migrations/sqlite/0004_jobs.sql"),
+    },
+    Version {
         number: 6,
         name: "certificates",
         postgres: include_str!("../../../migrations/postgres/0006_certificates.sql"),
         sqlite: include_str!("../../../migrations/sqlite/0006_certificates.sql"),
+    },
+    Version {
+        number: 7,
+        name: "setup_delegations",
+        postgres: include_str!("../../../migrations/postgres/0007_setup_delegations.sql"),
+        sqlite: include_str!("../../../migrations/sqlite/0007_setup_delegations.sql"),
     },
 ];
 
