@@ -53,6 +53,10 @@ pub struct Settings {
     #[arg(long, global = true, env = "HUB_CLOUD_TLS_KEY", value_name = "FILE")]
     pub tls_key: Option<PathBuf>,
 
+    /// Whether hubs show a certificate when they connect; needs tls-cert [default: off]
+    #[arg(long, global = true, env = "HUB_CLOUD_CLIENT_CERTIFICATES", value_name = "WHEN")]
+    pub client_certificates: Option<ClientCertificates>,
+
     /// 64 hex digits that seal every secret in the database, or several such keys with commas between them: the first seals, all open. Replicas share
     /// it [default: master.key in the data directory]
     #[arg(long, global = true, env = "HUB_CLOUD_MASTER_KEY", hide_env_values = true, value_name = "HEX")]
@@ -157,6 +161,7 @@ pub struct Config {
     pub public_url: Option<String>,
     pub bus: Option<SecretString>,
     pub tls: Option<TlsFiles>,
+    pub client_certificates: ClientCertificates,
     pub master_key: Option<SecretString>,
     pub upload_limit_per_minute: i64,
     pub uploads_per_commit: usize,
@@ -170,6 +175,19 @@ pub struct Config {
     pub files: FilesConfig,
     pub release_keys: PathBuf,
     pub log: String,
+}
+
+/// Whether hubs show a certificate when they connect.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ClientCertificates {
+    /// Nobody is asked for one
+    #[default]
+    Off,
+    /// One that is shown must be the hub's own and in force
+    Optional,
+    /// A hub gets in with one alone, except to get one
+    Required,
 }
 
 /// The external issuer of people's tokens.
@@ -263,6 +281,12 @@ impl Config {
             (Some(_), None) => return Err(ConfigError("tls-cert needs tls-key beside it".into())),
             (None, Some(_)) => return Err(ConfigError("tls-key needs tls-cert beside it".into())),
         };
+        let client_certificates = flags.client_certificates.or(file.client_certificates).unwrap_or_default();
+        if client_certificates != ClientCertificates::Off && tls.is_none() {
+            let message =
+                "client-certificates needs tls-cert and tls-key: the service sees them only where it speaks TLS itself";
+            return Err(ConfigError(message.into()));
+        }
         let limit = flags.upload_limit_per_minute.or(file.upload_limit_per_minute).unwrap_or(100);
         if limit == 0 {
             return Err(ConfigError("upload-limit-per-minute must be 1 or more".into()));
@@ -295,6 +319,7 @@ impl Config {
             public_url: public_url.map(|url| url.trim_end_matches('/').to_owned()),
             bus: bus.map(SecretString::from),
             tls,
+            client_certificates,
             master_key: master_key.map(SecretString::from),
             upload_limit_per_minute: i64::from(limit),
             uploads_per_commit,
@@ -505,6 +530,8 @@ mod tests {
             ("master-key = '00'", "master-key"),
             ("listen = 'here'", "listen"),
             ("tls-cert = 'a.pem'", "tls-cert"),
+            ("client-certificates = 'required'", "client-certificates needs tls-cert"),
+            ("client-certificates = 'always'", "client-certificates"),
             ("oidc-issuer = 'https://login.example.com'", "oidc-audience"),
             ("oidc-issuer = 'http://login.example.com'\noidc-audience = 'x'", "oidc-issuer"),
             ("oidc-issuer = 'http://127.0.0.1.example.com'\noidc-audience = 'x'", "oidc-issuer"),

@@ -55,6 +55,9 @@ enum Command {
     /// Look at the keys that seal secrets and sign tokens, and replace them, while the service serves
     #[command(subcommand)]
     Keys(KeysCommand),
+    /// Look at the authorities that issue hubs' certificates, and replace the root
+    #[command(subcommand)]
+    Ca(CaCommand),
     /// Log in at the external issuer, and print access tokens for other commands
     #[command(after_help = login::HELP)]
     Login(login::Options),
@@ -99,6 +102,18 @@ enum KeysCommand {
         id: String,
     },
 }
+
+#[derive(Subcommand)]
+enum CaCommand {
+    /// Show the authorities, and how many certificates each has issued
+    List,
+    /// Make a new root and an authority below it, which issue a minute later
+    #[command(after_help = CA_ROTATE_HELP)]
+    Rotate,
+}
+
+const CA_ROTATE_HELP: &str = "\
+Services take it up by themselves. Hubs keep their certificates: those of the old root are valid until they expire, and it stays in the bundle until the last one has.";
 
 const ROTATE_HELP: &str = "\
 Services that use the same master.key take the new key up by themselves, at once. Where the setting master-key holds the key, nothing is made: give all replicas OLD,NEW first, then
@@ -251,6 +266,15 @@ async fn run(command: Command, config: Config) -> Result<(), Failure> {
                 KeysCommand::List => admin::keys::list(&app).await,
                 KeysCommand::Rotate => admin::keys::rotate(&app).await,
                 KeysCommand::Forget { id } => admin::keys::forget(&app, &id).await,
+            };
+            app.stop().await;
+            print!("{}", done?);
+        }
+        Command::Ca(command) => {
+            let app = App::start(config, Clock::System).await?;
+            let done = match command {
+                CaCommand::List => admin::certificates::list(&app).await,
+                CaCommand::Rotate => admin::certificates::rotate(&app).await,
             };
             app.stop().await;
             print!("{}", done?);

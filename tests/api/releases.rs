@@ -27,8 +27,12 @@ impl Place {
     }
 
     pub async fn with_clock(backend: Backend, clock: Option<Clock>) -> Self {
+        Self::with_settings(backend, Settings::default(), clock).await
+    }
+
+    pub async fn with_settings(backend: Backend, settings: Settings, clock: Option<Clock>) -> Self {
         let maker = Maker::new();
-        let settings = Settings { release_keys: Some(maker.keys()), ..Settings::default() };
+        let settings = Settings { release_keys: Some(maker.keys()), ..settings };
         let app = TestApp::with(backend, Options { settings, clock }).await;
         let tenant = Tenant::create(&app.client()).await;
         let admin = Person::register(&app.client()).await.as_platform_admin(&app);

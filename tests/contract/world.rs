@@ -9,7 +9,9 @@ use hub_cloud::config::Settings;
 use hub_cloud::db::sql;
 use hub_protocol::AppUuid;
 use hub_protocol::release::ReleaseKind;
-use hub_tests::{Backend, Call, Client, Maker, Options, Person, Recipe, SimulatedHub, Tenant, TestApp, mail, release};
+use hub_tests::{
+    Backend, Call, Client, Maker, Options, Person, Recipe, SimulatedHub, Tenant, TestApp, certificates, mail, release,
+};
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
@@ -167,6 +169,8 @@ impl World {
                     let made = self.new_agent_release().await;
                     made["releaseUuid"].as_str().expect("a release's uuid").to_owned()
                 }
+                ("hubJobUuid" | "jobUuid", Objects::Real) => self.job().await,
+                ("id", Objects::Real) if operation.path.contains("/setup-delegations/") => self.delegation().await,
                 ("filename", Objects::Real) if operation.method == "PUT" => self.upload_path().await,
                 _ => self.object(name, objects),
             };
@@ -182,8 +186,28 @@ impl World {
             "GET /tenant/downloads/asset-url" => {
                 format!("?category=HUB_AGENT&assetId={}", self.agent_release["assetId"])
             }
+            "POST /tenant/hubs/{hubUuid}/jobs/app-remove" => format!("?appUuid={}", self.app_uuid),
             _ => String::new(),
         }
+    }
+
+    /// A job of the hub that nothing has come of yet; whatever was to be done before is done with.
+    async fn job(&self) -> String {
+        let mut tx = self.app.app.db.begin().await.expect("a transaction");
+        sql("UPDATE hub_jobs SET status = 'CANCELLED', finished_at = created_at WHERE finished_at IS NULL")
+            .execute(&mut tx)
+            .await
+            .expect("an end");
+        tx.commit_unaudited("a test's own set-up").await.expect("a commit");
+        self.tenant.remove(&self.hub, self.app_uuid).await.to_string()
+    }
+
+    /// Somebody to whom the hub is lent.
+    async fn delegation(&self) -> String {
+        let path = format!("/tenant/hubs/{}/setup-delegations", self.hub.hub_uuid);
+        let body = json!({"userUuid": Uuid::new_v4()});
+        let made = self.tenant.client.post(&path).json(&body).call().await.expect(200).json();
+        made["data"]["id"].to_string()
     }
 
     /// A pending transfer that the rightful caller may do this to.
@@ -245,7 +269,7 @@ impl World {
             ("bleEventId", Objects::Real) => self.ble_event_id.to_string(),
             ("claimCode", Objects::Unknown) => "0000-0000-0000-0000".to_owned(),
             ("apiKeyId", Objects::Unknown) => "999999999".to_owned(),
-            ("invitationId", Objects::Unknown) => "4242424242".to_owned(),
+            ("invitationId" | "id", Objects::Unknown) => "4242424242".to_owned(),
             (_, Objects::Unknown) if name.to_lowercase().ends_with("uuid") => Uuid::new_v4().to_string(),
             (_, Objects::Unknown) => "1".to_owned(),
             (_, Objects::Real) => panic!("tests/contract/world.rs makes no object for `{{{name}}}` yet: add one"),
@@ -320,12 +344,15 @@ impl World {
                 self.invite(&Tenant::create(&self.app.client()).await, email).await;
                 json!(mail::token_for(&self.app, email).await)
             }
+            "$appReleaseUuid" => json!(self.app_release_uuid),
+            "$agentReleaseUuid" => self.agent_release["releaseUuid"].clone(),
             "$appName" => json!(format!("app-{}", Uuid::new_v4().simple())),
             "$appRelease" => self.maker.body(&self.recipe(ReleaseKind::App), json!({})),
             "$agentRelease" => self.maker.body(&self.recipe(ReleaseKind::Agent), json!({"channel": "beta"})),
             "$channel" => json!(Uuid::new_v4().simple().to_string()),
             "$claimCode" => json!(self.tenant.claim_code().await),
             "$hubRefreshToken" => json!(self.hub.credentials.refresh_token),
+            "$csr" => json!(certificates::request().1),
             "$now" => json!(self.app.app.clock.now()),
             _ => panic!("samples.json uses {name}, which tests/contract/world.rs does not know"),
         }

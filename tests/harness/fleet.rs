@@ -1,55 +1,16 @@
-//! What hubs may be told to install, put into the database as it is once it is READY, and jobs as hubs see them.
+//! Jobs, as operators make them and as hubs see them.
 
-use hub_cloud::db::sql;
 use hub_protocol::hub::DesiredState;
 use hub_protocol::job::DesiredJob;
 use hub_protocol::{AppUuid, HubJobUuid, ReleaseUuid};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::app::TestApp;
 use crate::client::{Call, Reply};
 use crate::hub::SimulatedHub;
 use crate::people::Tenant;
 
 impl Tenant {
-    /// An app of the tenant's.
-    pub async fn stored_app(&self, app: &TestApp) -> AppUuid {
-        let app_uuid = AppUuid::new();
-        let mut tx = app.app.db.begin().await.expect("a transaction");
-        sql("INSERT INTO apps (app_uuid, tenant_uuid, name, created_at) VALUES ($1, $2, $3, $4)")
-            .bind(app_uuid)
-            .bind(self.tenant_uuid)
-            .bind(app_uuid.to_string())
-            .bind(app.app.clock.now())
-            .execute(&mut tx)
-            .await
-            .expect("an app");
-        tx.commit_unaudited("a test's own set-up").await.expect("a commit");
-        app_uuid
-    }
-
-    /// A release of an app of the tenant's.
-    pub async fn stored_release(&self, app: &TestApp, app_uuid: AppUuid, version: &str, arch: &str) -> ReleaseUuid {
-        let release_uuid = ReleaseUuid::new();
-        let counter = i64::try_from(Uuid::now_v7().as_u128() >> 66).expect("62 bits");
-        let mut tx = app.app.db.begin().await.expect("a transaction");
-        sql("INSERT INTO app_releases (release_uuid, tenant_uuid, app_uuid, version, architecture, counter, size_bytes, sha256, manifest, \
-             signature, status, created_at, ready_at) VALUES ($1, $2, $3, $4, $5, $6, 1, '', '', '', 'READY', $7, $7)")
-        .bind(release_uuid)
-        .bind(self.tenant_uuid)
-        .bind(app_uuid)
-        .bind(version)
-        .bind(arch)
-        .bind(counter)
-        .bind(app.app.clock.now())
-        .execute(&mut tx)
-        .await
-        .expect("a release");
-        tx.commit_unaudited("a test's own set-up").await.expect("a commit");
-        release_uuid
-    }
-
     /// Has the hub install a release; answers the job.
     pub async fn install(&self, hub: &SimulatedHub, release_uuid: ReleaseUuid) -> HubJobUuid {
         self.try_install(hub, &json!({"appReleaseUuid": release_uuid})).await.expect(201).data()
@@ -77,28 +38,6 @@ impl Tenant {
     pub async fn cancel(&self, hub: &SimulatedHub, job: HubJobUuid) -> Reply {
         self.client.delete(&format!("/tenant/hubs/{}/jobs/{job}", hub.hub_uuid)).call().await
     }
-}
-
-/// A release of the agent.
-pub async fn stored_agent_release(app: &TestApp, version: &str, arch: &str) -> ReleaseUuid {
-    let release_uuid = ReleaseUuid::new();
-    let counter = i64::try_from(Uuid::now_v7().as_u128() >> 66).expect("62 bits");
-    let mut tx = app.app.db.begin().await.expect("a transaction");
-    sql("INSERT INTO agent_releases (release_uuid, category, channel, name, version, architecture, counter, size_bytes, sha256, manifest, \
-         signature, status, active, created_at, ready_at) \
-         VALUES ($1, 'HUB_AGENT', 'stable', $2, $3, $4, $5, 1, '', '', '', 'READY', $6, $7, $7)")
-    .bind(release_uuid)
-    .bind(release_uuid.to_string())
-    .bind(version)
-    .bind(arch)
-    .bind(counter)
-    .bind(true)
-    .bind(app.app.clock.now())
-    .execute(&mut tx)
-    .await
-    .expect("a release");
-    tx.commit_unaudited("a test's own set-up").await.expect("a commit");
-    release_uuid
 }
 
 impl SimulatedHub {

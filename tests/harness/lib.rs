@@ -2,6 +2,7 @@
 //! Nothing of the product is replaced here but the clock.
 
 pub mod app;
+pub mod certificates;
 pub mod client;
 pub mod cluster;
 pub mod fleet;

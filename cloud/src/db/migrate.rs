@@ -45,6 +45,12 @@ const VERSIONS: &[Version] = &[
         sqlite: include_str!("../../../migrations/sqlite/0004_jobs.sql"),
     },
     Version {
+        number: 6,
+        name: "certificates",
+        postgres: include_str!("../../../migrations/postgres/0006_certificates.sql"),
+        sqlite: include_str!("../../../migrations/sqlite/0006_certificates.sql"),
+    },
+    Version {
         number: 7,
         name: "setup_delegations",
         postgres: include_str!("../../../migrations/postgres/0007_setup_delegations.sql"),

@@ -5,6 +5,7 @@ pub mod accounts;
 pub mod api_keys;
 pub mod audit;
 pub mod ble;
+pub mod certificates;
 pub mod claim_codes;
 pub mod diagnostics;
 pub mod hubs;

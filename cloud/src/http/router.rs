@@ -17,8 +17,8 @@ use crate::domain::hubs::http::{platform as platform_hubs, protocol as hub, tena
 use crate::domain::jobs::http::{platform as platform_jobs, protocol as own_jobs, tenant as tenant_jobs};
 use crate::domain::releases::http as releases;
 use crate::domain::{
-    accounts, api_keys, audit, ble, claim_codes, diagnostics, invitations, setup_delegations, streams, telemetry,
-    tenants, transfers,
+    accounts, api_keys, audit, ble, certificates, claim_codes, diagnostics, invitations, setup_delegations, streams,
+    telemetry, tenants, transfers,
 };
 use crate::error::Error;
 
@@ -171,19 +171,22 @@ fn routes() -> ApiRouter<App> {
         )
         .api_route("/v1/hubs/claim", post_with(hub::claim, doc("hub-api", "Become a hub of the code's tenant")))
         .api_route("/v1/hubs/refresh", post_with(hub::refresh, doc("hub-api", "Get a fresh access token")))
+        .api_route(
+            "/v1/hubs/{hubUuid}/certificates",
+            post_with(certificates::http::issue, doc("hub-api", "Get a client certificate for a key of the hub's own")),
+        )
+        .api_route(
+            "/v1/hubs/ca-bundle",
+            get_with(
+                certificates::http::ca_bundle,
+                doc_as("application/x-pem-file", "hub-api", "The roots of hubs' certificates, in PEM form"),
+            ),
+        )
         .api_route("/v1/hubs/adapters", post_with(hub::store_adapters, doc("hub-api", "Report all Bluetooth adapters")))
         .api_route("/v1/hubs/scan-config", get_with(hub::scan_config, doc("hub-api", "What to look for on the air")))
         .api_route(
             "/v1/hubs/{hubUuid}/desired-state",
             get_with(hub::desired_state, doc("hub-api", "What is wanted of the hub, now or once it changes")),
-        )
-        .api_route(
-            "/v1/apps/{appReleaseUuid}/manifest",
-            get_with(releases::protocol::app_manifest, doc("hub-api", "A release of an app, and where its file is")),
-        )
-        .api_route(
-            "/v1/agent/releases/latest",
-            get_with(releases::protocol::latest_agent, doc("hub-api", "The newest agent there is for the hub")),
         )
         .api_route(
             "/v1/hubs/{hubUuid}/jobs/{hubJobUuid}/events",
@@ -192,6 +195,14 @@ fn routes() -> ApiRouter<App> {
         .api_route(
             "/v1/hubs/{hubUuid}/installed-apps",
             put_with(own_jobs::report_installed_apps, doc("hub-api", "Report all installed apps")),
+        )
+        .api_route(
+            "/v1/apps/{appReleaseUuid}/manifest",
+            get_with(releases::protocol::app_manifest, doc("hub-api", "A release of an app, and where its file is")),
+        )
+        .api_route(
+            "/v1/agent/releases/latest",
+            get_with(releases::protocol::latest_agent, doc("hub-api", "The newest agent there is for the hub")),
         )
         .api_route("/v1/test", get_with(hub::test, doc("hub-api", "Who the service takes the hub for")))
         // --- hubs, for their tenant

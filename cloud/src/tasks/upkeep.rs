@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{Done, NewTask};
 use crate::app::App;
 use crate::db::{Db, migrate, sql};
-use crate::domain::{accounts, jobs, releases};
+use crate::domain::{accounts, certificates, jobs, releases};
 use crate::error::{Error, Result};
 
 const UPLOAD_KEYS: &str = "upkeep.upload_keys";
@@ -16,11 +16,12 @@ const LOGIN_FAILURES: &str = "upkeep.login_failures";
 const PASSWORD_RESETS: &str = "upkeep.password_resets";
 const PARTITIONS: &str = "upkeep.partitions";
 const SIGNING_KEYS: &str = "upkeep.signing_keys";
+const CERTIFICATES: &str = "upkeep.certificates";
 const RELEASES: &str = "upkeep.releases";
 const HUB_JOBS: &str = "upkeep.hub_jobs";
 
 pub const KINDS: &[&str] =
-    &[UPLOAD_KEYS, LOGINS, LOGIN_FAILURES, PASSWORD_RESETS, PARTITIONS, SIGNING_KEYS, RELEASES, HUB_JOBS];
+    &[UPLOAD_KEYS, LOGINS, LOGIN_FAILURES, PASSWORD_RESETS, PARTITIONS, SIGNING_KEYS, CERTIFICATES, RELEASES, HUB_JOBS];
 
 const EVERY_SECS: i64 = 3600;
 /// A job ends at most this long after its deadline.
@@ -61,6 +62,7 @@ pub async fn perform(app: &App, kind: &str) -> Result<Done> {
             app.keys.rotate(db, now, false, app.config.tokens_live_secs()).await?;
             false
         }
+        CERTIFICATES => certificates::upkeep(app, CHUNK).await?,
         HUB_JOBS => jobs::settle_overdue(app, HUB_JOBS_AT_ONCE).await?,
         _ => return Err(Error::internal("no such kind of upkeep")),
     };

@@ -38,17 +38,17 @@ pub async fn token_in_force(conn: &mut Conn, hub_uuid: HubUuid) -> Result<Option
     store::token_in_force(conn, hub_uuid).await
 }
 
+/// As [`token_in_force`]; nobody else changes the hub's credentials until the transaction ends.
+pub async fn lock_token(tx: &mut Tx, hub_uuid: HubUuid) -> Result<Option<Uuid>> {
+    Ok(store::credentials(tx, hub_uuid).await?.and_then(|held| held.access_token_id))
+}
+
 /// 404 unless the tenant has the hub.
 pub async fn require(conn: &mut Conn, scope: &Scope, hub_uuid: HubUuid) -> Result<()> {
     match store::exists(conn, scope, hub_uuid).await? {
         true => Ok(()),
         false => Err(Error::not_found("hub")),
     }
-}
-
-/// What the hub said its machine is when it was claimed, as `uname -m` names it.
-pub async fn architecture(conn: &mut Conn, hub_uuid: HubUuid) -> Result<Option<String>> {
-    store::architecture(conn, hub_uuid).await
 }
 
 /// The tenant's hub, or 404; nobody else changes it, or what hangs on it, until the transaction ends.
@@ -69,6 +69,11 @@ pub async fn touch(tx: &mut Tx, hub_uuid: HubUuid, now: Timestamp) -> Result<()>
 /// Notes which agent the hub runs now.
 pub async fn set_agent_version(tx: &mut Tx, hub_uuid: HubUuid, version: &str) -> Result<()> {
     store::set_agent_version(tx, hub_uuid, version).await
+}
+
+/// What the hub said its machine is when it was claimed, as `uname -m` names it.
+pub async fn architecture(conn: &mut Conn, hub_uuid: HubUuid) -> Result<Option<String>> {
+    store::architecture(conn, hub_uuid).await
 }
 
 async fn get(conn: &mut Conn, scope: &Scope, hub_uuid: HubUuid) -> Result<HubRow> {

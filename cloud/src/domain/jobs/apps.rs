@@ -43,7 +43,7 @@ pub(super) async fn want(tx: &mut Tx, job: &HubJob, now: Timestamp) -> Result<()
     store::want(tx, job, app_uuid, now).await?;
     if store::count(tx, job.hub_uuid).await? > MAX_APPS {
         let message = format!("a hub may have at most {MAX_APPS} apps; remove one first");
-        return Err(Error::conflict("TOO_MANY_APPS", message));
+        return Err(Error::conflict("HUB_FULL", message));
     }
     Ok(())
 }
