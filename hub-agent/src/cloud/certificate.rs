@@ -9,8 +9,9 @@ use hub_protocol::{HubUuid, TenantUuid, Timestamp};
 use rcgen::{CertificateParams, KeyPair, PKCS_ECDSA_P256_SHA256};
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
+use tokio::sync::watch;
 
-use super::{Access, CallError, Request, Service, http_client};
+use super::{Access, Answer, CallError, Request, Service, http_client};
 use crate::backoff::Backoff;
 use crate::identity::{Credentials, StateDir};
 
@@ -102,25 +103,33 @@ impl Service {
     /// Keeps a certificate in force for as long as the hub has access. Never ends.
     pub async fn keep_certificate(&self) {
         let mut access = self.access();
+        let mut certificate = self.certificate.subscribe();
         let mut backoff = Backoff::new(Duration::from_secs(30), Duration::from_secs(6 * 3_600));
         loop {
             let now = access.borrow_and_update().clone();
-            let rest = match now {
-                Access::Granted(credentials) => self.look_after_certificate(&credentials, &mut backoff).await,
+            let known = certificate.borrow_and_update().clone();
+            let rest = match &now {
+                Access::Granted(credentials) => self.look_after_certificate(credentials, known, &mut backoff).await,
                 Access::Unclaimed | Access::Refused { .. } => LOOK_EVERY,
             };
             tokio::select! {
                 () = tokio::time::sleep(rest) => {}
-                () = changed_owner(&mut access) => {}
+                () = changed_owner(&mut access, &now) => {}
+                // A claim, or a certificate that is not accepted, throws it away.
+                _ = certificate.changed() => {}
             }
         }
     }
 
-    async fn look_after_certificate(&self, credentials: &Credentials, backoff: &mut Backoff) -> Duration {
+    async fn look_after_certificate(
+        &self,
+        credentials: &Credentials,
+        known: Option<Certificate>,
+        backoff: &mut Backoff,
+    ) -> Duration {
         if !self.clock.offset().known {
             return CLOCK_EVERY;
         }
-        let known = self.certificate.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let now = self.clock.now();
         if let Some(known) = known.filter(|known| known.is_of(credentials) && known.renew_at() > now) {
             let left_secs = u64::try_from(known.renew_at().as_secs() - now.as_secs()).unwrap_or(0);
@@ -185,14 +194,30 @@ impl Service {
     /// Connects with this certificate from now on, or without one.
     fn use_certificate(&self, certificate: Option<Certificate>) {
         let identity = certificate.as_ref().and_then(Certificate::identity);
-        *self.certificate.lock().unwrap_or_else(PoisonError::into_inner) = certificate;
-        if self.base.scheme() != "https" {
-            return;
+        if self.base.scheme() == "https" {
+            match http_client(&self.args, &self.base, identity) {
+                Ok(http) => *self.http.lock().unwrap_or_else(PoisonError::into_inner) = http,
+                Err(error) => tracing::warn!(%error, "the client certificate cannot be used"),
+            }
         }
-        match http_client(&self.args, &self.base, identity) {
-            Ok(http) => *self.http.lock().unwrap_or_else(PoisonError::into_inner) = http,
-            Err(error) => tracing::warn!(%error, "the client certificate cannot be used"),
+        self.certificate.send_replace(certificate);
+    }
+
+    /// An answer to the same request without the certificate, where there is one: it is then the certificate that is not accepted, and
+    /// another one is asked for.
+    pub(super) async fn try_without_certificate(
+        &self,
+        request: &Request,
+        token: Option<&SecretString>,
+    ) -> Option<Answer> {
+        if self.base.scheme() != "https" || self.certificate_not_after().is_none() {
+            return None;
         }
+        let http = http_client(&self.args, &self.base, None).ok()?;
+        let answer = self.exchange(&http, request, token).await.ok()?;
+        tracing::warn!("the service does not accept this hub's client certificate; another one is asked for");
+        self.forget_certificate();
+        Some(answer)
     }
 
     /// Throws the certificate away: it was another claim's.
@@ -208,23 +233,19 @@ impl Service {
 
     /// Until when the certificate in use is good.
     pub fn certificate_not_after(&self) -> Option<Timestamp> {
-        self.certificate
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .as_ref()
-            .map(|certificate| certificate.not_after)
+        self.certificate.borrow().as_ref().map(|certificate| certificate.not_after)
     }
 }
 
 /// Waits until the access is not what it was, but for a token that was renewed.
-async fn changed_owner(access: &mut tokio::sync::watch::Receiver<Access>) {
+async fn changed_owner(access: &mut watch::Receiver<Access>, before: &Access) {
     let owner = |access: &Access| match access {
         Access::Granted(credentials) => {
             Some((credentials.hub_uuid, credentials.refresh_token.expose_secret().to_owned()))
         }
         Access::Unclaimed | Access::Refused { .. } => None,
     };
-    let before = owner(&access.borrow());
+    let before = owner(before);
     // The sender lives as long as the service.
     let _ = access.wait_for(|now| owner(now) != before).await;
 }

@@ -5,7 +5,7 @@ mod certificate;
 mod claim;
 mod session;
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -32,6 +32,9 @@ pub const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key
 
 /// Longest answer that is read: a desired state with many jobs is far smaller.
 const MAX_ANSWER_BYTES: usize = 4 << 20;
+
+/// So many failures in a row may be the fault of the certificate: a service that does not accept it ends the connection without a word.
+const SUSPECT_CERTIFICATE_AFTER: u32 = 5;
 
 /// Longest wait a service may ask for; a slip in its configuration must not silence a hub for days.
 const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(3_600);
@@ -67,7 +70,9 @@ pub struct Service {
     http: Mutex<reqwest::Client>,
     args: ServiceArgs,
     base: Url,
-    certificate: Mutex<Option<Certificate>>,
+    certificate: watch::Sender<Option<Certificate>>,
+    /// Since the service answered last.
+    failures: AtomicU32,
     pub request_timeout: Duration,
     state_dir: Arc<StateDir>,
     clock: Arc<Clock>,
@@ -200,7 +205,8 @@ impl Service {
             http: Mutex::new(http_client(args, &base, identity)?),
             args: args.clone(),
             base,
-            certificate: Mutex::new(certificate),
+            certificate: watch::Sender::new(certificate),
+            failures: AtomicU32::new(0),
             request_timeout: args.request_timeout.0,
             state_dir,
             clock,
@@ -265,7 +271,15 @@ impl Service {
     }
 
     async fn send(&self, request: &Request, token: Option<&SecretString>) -> Result<Answer, CallError> {
-        let result = self.exchange(request, token).await;
+        let http = self.http.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut result = self.exchange(&http, request, token).await;
+        if result.is_ok() {
+            self.failures.store(0, Ordering::Relaxed);
+        } else if self.failures.fetch_add(1, Ordering::Relaxed) % SUSPECT_CERTIFICATE_AFTER
+            == SUSPECT_CERTIFICATE_AFTER - 1
+        {
+            result = self.try_without_certificate(request, token).await.map_or(result, Ok);
+        }
         let mut contact = self.contact.lock().unwrap_or_else(PoisonError::into_inner);
         match &result {
             Ok(_) => {
@@ -284,12 +298,16 @@ impl Service {
         result
     }
 
-    async fn exchange(&self, request: &Request, token: Option<&SecretString>) -> Result<Answer, CallError> {
+    async fn exchange(
+        &self,
+        http: &reqwest::Client,
+        request: &Request,
+        token: Option<&SecretString>,
+    ) -> Result<Answer, CallError> {
         let url = self
             .base
             .join(request.path.trim_start_matches('/'))
             .map_err(|error| CallError::Unreachable(error.to_string()))?;
-        let http = self.http.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let mut call = http
             .request(request.method.clone(), url)
             .timeout(request.timeout.unwrap_or(self.request_timeout))

@@ -5,12 +5,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hub_protocol::HubJobUuid;
+use hub_agent::helper_api::Helper;
 use hub_protocol::job::HubJobType;
+use hub_protocol::{HubJobUuid, TenantUuid};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::ledger::{Ledger, Step};
+use super::helping::NotDone;
+use super::ledger::{Current, Kept, Ledger, Step};
 use super::{AppsBell, Failed, Helping, JobsConfig, View, Wanted, download, reason};
 use crate::ble::Health;
 use crate::clock::Clock;
@@ -94,7 +96,12 @@ impl Worker {
 
     /// One step of the job under way, or the beginning of the next.
     async fn turn(&mut self) {
-        let Some(current) = self.ledger.current().cloned() else { return self.next_job().await };
+        let Some(current) = self.ledger.current().cloned() else {
+            return match self.new_owner() {
+                Some(owner) => self.change_owner(owner).await,
+                None => self.next_job().await,
+            };
+        };
         let job = &current.job;
         tracing::debug!(hub_job_uuid = %job.hub_job_uuid, step = ?current.step, "a job goes on");
         match current.step.clone() {
@@ -131,12 +138,51 @@ impl Worker {
                 tracing::info!(hub_job_uuid = %job.hub_job_uuid, job_type = ?job.job_type, "a job begins");
                 self.ledger.change(|kept| kept.begin(job)).await;
             }
-            // The sender lives as long as the agent.
-            None => drop(self.jobs.wanted.changed().await),
+            // The senders live as long as the agent.
+            None => {
+                let mut access = self.jobs.service.access();
+                tokio::select! {
+                    _ = self.jobs.wanted.changed() => {}
+                    _ = access.changed() => {}
+                }
+            }
         }
     }
 
-    async fn prepared(&mut self, current: &super::ledger::Current, prepared: Prepared) {
+    /// Who this hub belongs to, where that is not whose apps it has.
+    fn new_owner(&self) -> Option<TenantUuid> {
+        let owner = self.jobs.service.granted().ok()?.tenant_uuid;
+        (self.ledger.kept().owner != Some(owner)).then_some(owner)
+    }
+
+    /// Removes the apps of the owner before: they would go on hearing what is now another's.
+    async fn change_owner(&mut self, owner: TenantUuid) {
+        if self.ledger.kept().owner.is_some() {
+            let apps = match self.jobs.helper.ask(Helper::app_states).await {
+                Ok(apps) => apps,
+                // Without a helper there are none.
+                Err(NotDone::NoAnswer { is_absent: true, .. }) => Vec::new(),
+                Err(not_done) => {
+                    tracing::warn!(
+                        ?not_done,
+                        "the apps of this hub's owner before cannot be removed; it is tried again"
+                    );
+                    return tokio::time::sleep(LOOK_EVERY).await;
+                }
+            };
+            for app_uuid in apps.into_iter().map(|app| app.app_uuid) {
+                if let Err(failed) = self.jobs.helper.finish(move |helper| helper.remove_app(app_uuid)).await {
+                    tracing::error!(%app_uuid, why = failed.message, "an app of this hub's owner before cannot be removed");
+                    return tokio::time::sleep(LOOK_EVERY).await;
+                }
+                tracing::warn!(%app_uuid, "this hub has another owner than before; an app of the old one is removed");
+            }
+            self.jobs.apps_changed.notify_one();
+        }
+        self.ledger.change(|kept| *kept = Kept { owner: Some(owner), ..Kept::default() }).await;
+    }
+
+    async fn prepared(&mut self, current: &Current, prepared: Prepared) {
         match prepared {
             Prepared::Go(step) => self.ledger.change(|kept| kept.enter(step)).await,
             Prepared::Already(message) => {
@@ -150,14 +196,14 @@ impl Worker {
             Prepared::Withdrawn => {
                 tracing::info!(hub_job_uuid = %current.job.hub_job_uuid, "the service took a job back; it is undone");
                 self.clean_up(current).await;
-                self.ledger.change(super::ledger::Kept::drop_current).await;
+                self.ledger.change(Kept::drop_current).await;
             }
         }
     }
 
     /// Ends the job under way as failed. `release` is the digest of a file that is to blame.
     pub(super) async fn failed(&mut self, word: &'static str, message: String, release: Option<&str>) {
-        tracing::error!(reason = word, message, "a job failed");
+        tracing::error!(reason = word, why = message, "a job failed");
         self.ledger
             .change(|kept| {
                 if let Some(sha256) = release {
@@ -170,13 +216,13 @@ impl Worker {
     }
 
     pub(super) async fn succeeded(&mut self, message: String) {
-        tracing::info!(message, "a job is done");
+        tracing::info!(why = message, "a job is done");
         self.ledger.change(|kept| kept.succeed(message, None)).await;
         self.jobs.apps_changed.notify_one();
     }
 
     /// Waits for what becomes of a version of the agent that was handed to the launcher, and asks for it where that has not been done.
-    async fn on_trial(&mut self, current: &super::ledger::Current, dir: &str) {
+    async fn on_trial(&mut self, current: &Current, dir: &str) {
         let (update, job_uuid) = (self.jobs.update.clone(), current.job.hub_job_uuid);
         let sha256 = current.offer.as_ref().and_then(super::steps::sha256_of);
         match update.fate(job_uuid, dir) {
@@ -216,7 +262,7 @@ impl Worker {
     }
 
     /// Removes what the preparations brought here.
-    pub(super) async fn clean_up(&mut self, current: &super::ledger::Current) {
+    pub(super) async fn clean_up(&mut self, current: &Current) {
         if let Err(error) = download::clear(&self.jobs.state_path()) {
             tracing::warn!(%error, "a download cannot be removed; it is when the next one begins");
         }

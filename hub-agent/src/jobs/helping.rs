@@ -103,7 +103,7 @@ impl Helping {
                 Err(NotDone::NoAnswer { message, .. }) if began.elapsed() >= PATIENCE => {
                     return Err(Failed { reason: reason::HELPER_UNAVAILABLE, message });
                 }
-                Err(NotDone::NoAnswer { message, .. }) => tracing::debug!(message, "the helper is asked again"),
+                Err(NotDone::NoAnswer { message, .. }) => tracing::debug!(why = message, "the helper is asked again"),
             }
             tokio::time::sleep(backoff.next(None)).await;
         }

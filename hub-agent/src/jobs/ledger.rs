@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use hub_protocol::HubJobUuid;
 use hub_protocol::job::{DesiredJob, HubJobEventKind, HubJobEventRequest};
 use hub_protocol::release::ReleaseOffer;
+use hub_protocol::{HubJobUuid, TenantUuid};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
@@ -27,6 +27,9 @@ const RETRY_EVERY: Duration = Duration::from_secs(5);
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Kept {
+    /// Whose apps are on this hub.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub owner: Option<TenantUuid>,
     pub current: Option<Current>,
     /// Oldest first. The service may list them until their last event has reached it.
     pub over: VecDeque<HubJobUuid>,

@@ -66,7 +66,7 @@ impl Worker {
                 Ok(prepared) => return prepared,
                 Err(Trouble::Fatal(failed)) => return Prepared::Failed(failed),
                 Err(Trouble::Later(message)) => {
-                    tracing::debug!(message, "a job waits");
+                    tracing::debug!(why = message, "a job waits");
                     self.ledger.trouble(Some(&message));
                     *trouble = Some(message);
                 }
@@ -234,7 +234,7 @@ impl Worker {
                     message
                 }
             };
-            tracing::debug!(message, "a download is tried again");
+            tracing::debug!(why = message, "a download is tried again");
             self.ledger.trouble(Some(&message));
             tokio::time::sleep(backoff.next(None)).await;
         }
@@ -340,7 +340,7 @@ impl Worker {
             let health = match self.jobs.helper.ask(Helper::app_states).await {
                 Ok(apps) => Some(health(&apps, app_uuid, release_uuid)),
                 Err(NotDone::NoAnswer { message, .. }) => {
-                    tracing::debug!(message, "whether an app runs is not known");
+                    tracing::debug!(why = message, "whether an app runs is not known");
                     None
                 }
                 Err(NotDone::Refused(refusal)) => Some(Err(failed(refusal).message)),

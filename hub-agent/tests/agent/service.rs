@@ -11,7 +11,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use hub_protocol::HubJobUuid;
+use hub_protocol::{HubJobUuid, TenantUuid};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
@@ -68,6 +68,8 @@ pub struct Kept {
     login_page: bool,
     desired: Option<Value>,
     pub fleet: Fleet,
+    /// Who the next claim is for, if not the usual one.
+    pub tenant: Option<TenantUuid>,
 }
 
 pub struct Service {
@@ -241,7 +243,8 @@ async fn claim(State(shared): State<Arc<Shared>>, Json(body): Json<Value>) -> Re
     }
     kept.claims.push(body);
     kept.tokens += 1;
-    let answer = json!({"hubUuid": HUB, "tenantUuid": TENANT, "accessToken": kept.token(kept.tokens), "refreshToken": "refresh",
+    let tenant = kept.tenant.map_or(TENANT.to_owned(), |tenant| tenant.to_string());
+    let answer = json!({"hubUuid": HUB, "tenantUuid": tenant, "accessToken": kept.token(kept.tokens), "refreshToken": "refresh",
         "expiresAt": kept.expires_at()});
     drop(kept);
     shared.changed.notify_waiters();
