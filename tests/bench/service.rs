@@ -33,6 +33,16 @@ impl Service {
         self.dir.path().join("hub-cloud.sqlite")
     }
 
+    /// CPU time of the service so far; not that of a database in another process.
+    pub fn cpu_time(&self) -> Duration {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.process.id())).expect("the service's times");
+        // Behind the name, which may hold blanks, user and system time are the 12th and 13th.
+        let (_, fields) = stat.rsplit_once(')').expect("a name in parentheses");
+        let ticks: u64 =
+            fields.split_whitespace().skip(11).take(2).map(|ticks| ticks.parse::<u64>().expect("ticks")).sum();
+        Duration::from_millis(ticks * 1000 / rustix::param::clock_ticks_per_second())
+    }
+
     /// Resident memory, without what is shared with other processes.
     pub fn resident_bytes(&self) -> u64 {
         let path = format!("/proc/{}/smaps_rollup", self.process.id());
