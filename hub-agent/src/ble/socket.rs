@@ -13,7 +13,7 @@ use hub_protocol::ble::{BleDeviceWindow, BleEvent};
 use serde::Serialize;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::broadcast::{self, Receiver, Sender, error::RecvError, error::TryRecvError};
+use tokio::sync::broadcast::{Receiver, Sender, error::RecvError, error::TryRecvError};
 use tokio::task::JoinSet;
 
 use super::Heard;

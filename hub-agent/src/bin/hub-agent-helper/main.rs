@@ -120,8 +120,8 @@ impl Helper {
             }
             Request::CleanAgent { in_use, confirmed } => done(agents::clean(&self.root, &in_use, confirmed.as_deref())),
         };
-        // Where something went wrong on the way, the next request begins with a look at what is there.
-        self.is_settled = !answer.as_ref().is_err_and(|refusal| refusal.reason == Reason::Internal);
+        // After something went wrong on the way, the next request begins with a look at what is there.
+        self.is_settled = answer.is_ok();
         answer
     }
 }

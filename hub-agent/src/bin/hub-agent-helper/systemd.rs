@@ -97,7 +97,7 @@ fn failed(message: String) -> Refusal {
 
 fn run(arguments: &[&str]) -> io::Result<String> {
     let mut child = Command::new("systemctl")
-        .args(["--no-pager", "--no-ask-password", "--quiet"])
+        .args(["--no-pager", "--no-ask-password"])
         .args(arguments)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
