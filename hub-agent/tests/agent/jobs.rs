@@ -18,7 +18,7 @@ use super::{Site, kill, random, stop, until_status};
 pub struct Hub {
     pub site: Site,
     pub service: Service,
-    helper: FakeHelper,
+    pub helper: FakeHelper,
     pub app: AppUuid,
 }
 
@@ -84,7 +84,7 @@ impl Hub {
     }
 }
 
-fn job(kind: &str, app: Option<AppUuid>, release: Option<ReleaseUuid>) -> (HubJobUuid, Value) {
+pub fn job(kind: &str, app: Option<AppUuid>, release: Option<ReleaseUuid>) -> (HubJobUuid, Value) {
     let id = HubJobUuid::new();
     let deadline = Timestamp::from(chrono::Utc::now()).plus_secs(3_600).to_string();
     (id, json!({"hubJobUuid": id, "type": kind, "appUuid": app, "releaseUuid": release, "deadlineAt": deadline}))
@@ -408,7 +408,7 @@ fn launched(hub: &Hub) -> Command {
 }
 
 /// What systemd does: starts it again whenever it ends.
-async fn keep_running(hub: &Hub, id: HubJobUuid) -> (String, Child) {
+pub async fn keep_running(hub: &Hub, id: HubJobUuid) -> (String, Child) {
     let mut agent = launched(hub).spawn().unwrap();
     loop {
         tokio::select! {
