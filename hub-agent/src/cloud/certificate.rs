@@ -183,8 +183,16 @@ impl Service {
             not_after: file.not_after,
             pem: file.pem.clone().into(),
         };
-        if certificate.identity().is_none() || certificate.renew_at() <= self.clock.now() {
-            return Err("the service issued a certificate that cannot be used".to_owned());
+        let unusable = |why: &str| Err(format!("the service issued a certificate that cannot be used: {why}"));
+        if certificate.renew_at() <= self.clock.now() {
+            return unusable("it is as good as over");
+        }
+        let Some(identity) = certificate.identity() else { return unusable("it is not PEM") };
+        if self.base.scheme() == "https"
+            && let Err(error) = http_client(&self.args, &self.base, Some(identity))
+        {
+            // It may be of another key.
+            return unusable(&error.to_string());
         }
         let json = serde_json::to_vec_pretty(&file).map_err(|error| said(&error))?;
         self.state_dir.replace(FILE, &json).map_err(|error| said(&error))?;

@@ -201,8 +201,13 @@ impl Service {
             Access::Unclaimed | Access::Refused { .. } => None,
         };
         let identity = certificate.as_ref().filter(|_| base.scheme() == "https").and_then(Certificate::identity);
+        let http = match identity {
+            // A hub without its certificate gets another one; one that does not start helps nobody.
+            Some(identity) => http_client(args, &base, Some(identity)).or_else(|_| http_client(args, &base, None)),
+            None => http_client(args, &base, None),
+        }?;
         Ok(Self {
-            http: Mutex::new(http_client(args, &base, identity)?),
+            http: Mutex::new(http),
             args: args.clone(),
             base,
             certificate: watch::Sender::new(certificate),

@@ -54,7 +54,7 @@ pub struct Current {
     pub job: DesiredJob,
     pub step: Step,
     pub progress: i64,
-    /// What the service offered for it, once it was asked.
+    /// What the service offered for it, once that was found to be good.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offer: Option<ReleaseOffer>,
     /// What the helper called it, once it has the file: nothing need be downloaded any more.

@@ -161,20 +161,9 @@ impl Worker {
     async fn offered(&mut self, job: &DesiredJob) -> Result<(ReleaseOffer, ReleaseManifest), Trouble> {
         let known = self.ledger.current().and_then(|current| current.offer.clone());
         let is_fresh = |offer: &ReleaseOffer| offer.download_url_expires_at > self.jobs.clock.now();
-        let offer = match known.filter(is_fresh) {
+        let offer = match known.clone().filter(is_fresh) {
             Some(offer) => offer,
-            None => {
-                let offer = super::release::ask(&self.jobs.service, job).await?;
-                let kept_offer = offer.clone();
-                self.ledger
-                    .change(|kept| {
-                        if let Some(current) = &mut kept.current {
-                            current.offer = Some(kept_offer);
-                        }
-                    })
-                    .await;
-                offer
-            }
+            None => super::release::ask(&self.jobs.service, job).await?,
         };
         let manifest = super::release::trust(&offer, job, &self.jobs.config.release_keys)?;
         if let Some(failed) = self.ledger.kept().failed_releases.get(&manifest.sha256)
@@ -185,6 +174,12 @@ impl Worker {
                 manifest.version, failed.reason, failed.message
             );
             return Err(Trouble::fatal(reason::FAILED_BEFORE, message));
+        }
+        if known.as_ref() != Some(&offer) {
+            let trusted = Some(offer.clone());
+            self.ledger
+                .change(|kept| kept.current.iter_mut().for_each(|current| current.offer = trusted.clone()))
+                .await;
         }
         Ok((offer, manifest))
     }
@@ -267,13 +262,7 @@ impl Worker {
     }
 
     async fn forget_offer(&mut self) {
-        self.ledger
-            .change(|kept| {
-                if let Some(current) = &mut kept.current {
-                    current.offer = None;
-                }
-            })
-            .await;
+        self.ledger.change(|kept| kept.current.iter_mut().for_each(|current| current.offer = None)).await;
     }
 
     async fn wait_for_window(&mut self, job: &DesiredJob) -> Result<(), Trouble> {
@@ -399,11 +388,11 @@ impl Worker {
         }
     }
 
-    /// Has the helper forget what it staged and nobody activated.
+    /// Has the helper forget what it staged and nobody activated. It may be at it still: this waits until it has done that.
     pub async fn unstage(&mut self, job: &DesiredJob) {
         let Ok(app_uuid) = app_of(job) else { return };
-        if self.is_staged()
-            && let Err(not_done) = self.jobs.helper.ask(move |helper| helper.rollback_app(app_uuid)).await
+        let may_be_staged = self.is_staged() || self.ledger.current().is_some_and(|current| current.offer.is_some());
+        if may_be_staged && let Err(not_done) = self.jobs.helper.ask(move |helper| helper.rollback_app(app_uuid)).await
         {
             // It makes room for the next release of the app anyway.
             tracing::debug!(?not_done, "the helper keeps a release that is not wanted any more");

@@ -2,6 +2,7 @@
 //! A batch keeps its id and its content from before it is first sent until the service has answered, through any crash.
 //! Never talks to the service.
 
+mod aside;
 mod segment;
 mod store;
 mod worker;

@@ -59,6 +59,8 @@ pub struct Fleet {
     pub releases: BTreeMap<ReleaseUuid, Release>,
     /// By the number of the request, from 1.
     pub file_fate: Box<dyn Fn(usize) -> FileFate + Send>,
+    /// Where files are, if not at the service.
+    pub store: Option<String>,
     /// Headers of all requests for files, in order.
     pub file_requests: Vec<HeaderMap>,
     /// Statuses of the first requests with job events; 204 that is then lost is 502 after storing, 200 is stored as it should be.
@@ -72,6 +74,15 @@ pub struct Fleet {
     /// Answers to requests for certificates: validity in seconds; none is 404.
     pub certificate_secs: Option<i64>,
     pub certificate_requests: Vec<Value>,
+    pub authority: Arc<Authority>,
+}
+
+pub type Authority = rcgen::CertifiedIssuer<'static, rcgen::KeyPair>;
+
+fn authority() -> Authority {
+    let mut params = rcgen::CertificateParams::new(Vec::new()).unwrap();
+    params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    rcgen::CertifiedIssuer::self_signed(params, rcgen::KeyPair::generate().unwrap()).unwrap()
 }
 
 impl Default for Fleet {
@@ -80,6 +91,7 @@ impl Default for Fleet {
             keys: KeyPair::generate_unencrypted_keypair().unwrap(),
             releases: BTreeMap::new(),
             file_fate: Box::new(|_| FileFate::Whole),
+            store: None,
             file_requests: Vec::new(),
             event_fates: Vec::new(),
             event_requests: 0,
@@ -88,6 +100,7 @@ impl Default for Fleet {
             installed: Vec::new(),
             certificate_secs: None,
             certificate_requests: Vec::new(),
+            authority: Arc::new(authority()),
         }
     }
 }
@@ -188,9 +201,10 @@ fn offer(shared: &Shared, release: ReleaseUuid, headers: &HeaderMap) -> Response
     }
     let Some(release) = kept.fleet.releases.get(&release) else { return problem(404, "RELEASE_NOT_FOUND") };
     let version: Value = serde_json::from_str(&release.manifest).unwrap();
+    let store = kept.fleet.store.as_deref().unwrap_or_default();
     let offer = json!({"releaseUuid": release.release_uuid, "appUuid": release.app_uuid, "version": version["version"],
         "manifest": release.manifest, "signature": release.signature,
-        "downloadUrl": format!("/installer/{}?signature=1", release.release_uuid),
+        "downloadUrl": format!("{store}/installer/{}?signature=1", release.release_uuid),
         "downloadUrlExpiresAt": Timestamp::from(chrono::Utc::now()).plus_secs(300).to_string()});
     Json(json!({ "data": offer })).into_response()
 }
@@ -304,14 +318,20 @@ async fn certificate(State(shared): State<Arc<Shared>>, headers: HeaderMap, Json
     if !authorized(&kept, &headers) {
         return problem(401, "TOKEN_INVALID");
     }
+    let csr = body["csr"].clone();
     kept.fleet.certificate_requests.push(body);
     let secs = kept.fleet.certificate_secs;
+    let authority = kept.fleet.authority.clone();
     drop(kept);
     shared.changed.notify_waiters();
     let Some(secs) = secs else { return problem(404, "NOT_FOUND") };
-    let issued = rcgen::generate_simple_self_signed(vec![HUB.to_owned()]).unwrap().cert.pem();
+    let csr = csr.as_str().unwrap();
+    let mut request =
+        rcgen::CertificateSigningRequestParams::from_pem(csr).expect("a request that is signed with its key");
+    request.params.extended_key_usages = vec![rcgen::ExtendedKeyUsagePurpose::ClientAuth];
+    let issued = request.signed_by(&authority).unwrap().pem();
     let now = Timestamp::from(chrono::Utc::now());
-    let answer = json!({"certificate": issued, "chain": issued, "serialNumber": "01", "notBefore": now.to_string(),
+    let answer = json!({"certificate": issued, "chain": authority.pem(), "serialNumber": "01", "notBefore": now.to_string(),
         "notAfter": now.plus_secs(secs).to_string()});
     Json(json!({ "data": answer })).into_response()
 }

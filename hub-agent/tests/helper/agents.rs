@@ -37,12 +37,12 @@ fn at_most_three_versions_are_kept_and_none_in_use_goes() {
     assert_eq!(reason(stage(&site, &four, &all)), Reason::Conflict);
     assert_eq!(site.everything(), before);
     let staged = stage(&site, &four, &[&dirs[0]]).unwrap();
-    assert_eq!(versions(&site), [&dirs[0], &dirs[2], &staged.dir], "the oldest that is not in use went");
+    assert_eq!(versions(&site), [all[0], all[2], staged.dir.as_str()], "the oldest that is not in use went");
 
     let helper = site.helper();
     assert_eq!(reason(helper.clean_agent(&[], Some("../hub-apps"))), Reason::NotStaged);
     helper.clean_agent(&[dirs[0].clone()], Some(&staged.dir)).unwrap();
-    assert_eq!(versions(&site), [&dirs[0], &staged.dir]);
+    assert_eq!(versions(&site), [all[0], staged.dir.as_str()]);
     let lower = site.agent("1.2.1", 2, b"program 2.1");
     assert_eq!(reason(stage(&site, &lower, &[])), Reason::CounterTooLow, "a version that proved itself counts");
     helper.clean_agent(&[], None).unwrap();

@@ -1,6 +1,6 @@
 //! Who may ask, and how.
 
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::site::Site;
 
 fn answer(stream: &mut UnixStream) -> Value {
     let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
+    BufReader::new(stream).read_line(&mut answer).unwrap();
     serde_json::from_str(&answer).unwrap()
 }
 
@@ -39,7 +39,7 @@ fn only_root_and_the_agent_may_ask() {
             std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o777)).unwrap();
         }
         let python = "import os,socket,sys; os.setgid(65534); os.setuid(65534); s=socket.socket(socket.AF_UNIX); \
-                      s.connect(sys.argv[1]); s.sendall(b'{\"request\":\"appStates\"}\\n'); print(s.makefile().read())";
+                      s.connect(sys.argv[1]); s.sendall(b'{\"request\":\"appStates\"}\\n'); print(s.makefile().readline())";
         let output = Command::new("python3").args(["-c", python]).arg(site.socket()).output().unwrap();
         serde_json::from_slice(&output.stdout).unwrap()
     } else {

@@ -18,12 +18,14 @@ fn random(below: Duration) -> Duration {
 
 /// What has to hold whenever nothing is being done.
 fn check(site: &Site, app: AppUuid, releases: &[&Release]) {
+    // The first request after a start sees to what was left.
+    let state = site.state(app);
     let everything = site.everything();
     for path in everything.keys() {
         assert!(!path.contains(".staging/") && !path.contains("-new"), "{path} is left");
     }
     let of_app = |path: &&String| path.contains(&app.to_string());
-    let Some(state) = site.state(app) else {
+    let Some(state) = state else {
         assert_eq!(everything.keys().find(of_app), None, "nothing of an app that is not there");
         return;
     };
