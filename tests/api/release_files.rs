@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use hub_cloud::clock::Clock;
 use hub_cloud::config::Settings;
 use hub_tests::app::set_clock;
-use hub_tests::release::{make_agent, make_app, make_app_release, sha256, stored_files, upload};
+use hub_tests::release::{self, LargeFile, make_agent, make_app, make_app_release, sha256, stored_files, upload};
 use hub_tests::{Backend, Call, Client, Cloud, Maker, Options, Recipe, SimulatedHub, Tenant, TestApp, backends, s3};
 use reqwest::header::{CONTENT_ENCODING, HeaderName, IF_NONE_MATCH, IF_RANGE, RANGE};
 use serde_json::{Value, json};
@@ -246,6 +246,38 @@ async fn a_deleted_tenants_files_are_gone_with_it() {
     let tenant = format!("/tenant/tenants/{}", place.tenant.tenant_uuid);
     place.tenant.owner.client.delete(&tenant).call().await.expect(200);
     place.app.client().get(url).call().await.expect(404);
+}
+
+/// `bench release` does the same with 500 MiB.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_file_is_ever_whole_in_memory() {
+    let maker = Maker::new();
+    let keys = maker.keys().display().to_string();
+    let cloud = Cloud::start(Backend::Sqlite, &["--release-keys", &keys]).await;
+    let tenant = Tenant::create(&Client::new(&cloud.url)).await;
+    let app_uuid = make_app(&tenant, "logger").await;
+    let hub = SimulatedHub::claim(&tenant).await;
+    let http = release::patient_client();
+    let up_and_down = async |file: LargeFile, counter: u64| {
+        let body = file.release(&maker, &Recipe::app("logger", &format!("1.0.{counter}"), counter));
+        let path = format!("/tenant/apps/{app_uuid}/releases");
+        let made: Value = tenant.client.post(&path).json(&body).call().await.expect(201).data();
+        file.upload(&http, &format!("{}{}", cloud.url, url_of(&made))).await;
+        let path = format!("/v1/apps/{}/manifest", made["releaseUuid"].as_str().expect("a uuid"));
+        let offer = hub.client.get(&path).call().await.expect(200).json();
+        let url = format!("{}{}", cloud.url, offer["data"]["downloadUrl"].as_str().expect("a URL"));
+        assert_eq!(file.download(&http, &url).await, file.sha256());
+    };
+    // What is made once is not counted.
+    up_and_down(LargeFile { mebibytes: 2 }, 1).await;
+    let before = cloud.resident_bytes();
+    let mut peak = before;
+    let large = up_and_down(LargeFile { mebibytes: 64 }, 2);
+    let mut large = std::pin::pin!(large);
+    while tokio::time::timeout(std::time::Duration::from_millis(20), &mut large).await.is_err() {
+        peak = peak.max(cloud.resident_bytes());
+    }
+    assert!(peak - before < 16 << 20, "grew by {} KiB", (peak - before) / 1024);
 }
 
 /// The store is another machine's: the service as a process, whose environment says where.

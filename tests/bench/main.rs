@@ -7,6 +7,7 @@ mod fleet;
 mod group_commit;
 mod ingest;
 mod raw;
+mod release;
 mod service;
 mod stream;
 mod wire;
@@ -21,6 +22,7 @@ usage: bench [NAME...] [--backend sqlite|postgres]
   stream        time from upload to subscriber under load, and memory of idle subscribers
   auth          what knowing and allowing a caller adds to a request, beside the same request without
   audit         filtered pages of a million audit entries, beside a look-up by primary key
+  release       a release of 500 MiB up and down: memory of the service, beside copying the file
   start         start of the service on an existing database
   agent         what an advertisement costs the agent, beside bleak on the same bus (by itself, or with no name given)
 
@@ -33,7 +35,7 @@ fn main() {
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
-            "ingest" | "group-commit" | "stream" | "auth" | "audit" | "start" => names.push(argument),
+            "ingest" | "group-commit" | "stream" | "auth" | "audit" | "release" | "start" => names.push(argument),
             "--backend" => match arguments.next().as_deref() {
                 Some("sqlite") => backends.retain(|backend| *backend == Backend::Sqlite),
                 Some("postgres") => backends.retain(|backend| *backend == Backend::Postgres),
@@ -65,6 +67,9 @@ fn main() {
             }
             if wanted("audit") {
                 audit::run(backend).await;
+            }
+            if wanted("release") {
+                release::run(backend).await;
             }
             if wanted("start") {
                 service::measure_start(backend).await;

@@ -33,15 +33,8 @@ impl Service {
         self.dir.path().join("hub-cloud.sqlite")
     }
 
-    /// Resident memory, without what is shared with other processes.
     pub fn resident_bytes(&self) -> u64 {
-        let path = format!("/proc/{}/smaps_rollup", self.process.id());
-        let text = std::fs::read_to_string(path).expect("the service's memory");
-        let kib = |name: &str| -> u64 {
-            let line = text.lines().find(|line| line.starts_with(name)).expect("a known line");
-            line.split_whitespace().nth(1).and_then(|number| number.parse().ok()).expect("a number")
-        };
-        (kib("Private_Clean:") + kib("Private_Dirty:")) * 1024
+        self.process.resident_bytes()
     }
 }
 

@@ -2,9 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use bytes::Bytes;
 use hub_protocol::AppUuid;
 use hub_protocol::release::{AppRun, ReleaseKind, ReleaseManifest};
 use minisign::{KeyPair, SecretKey};
+use reqwest::header::CONTENT_LENGTH;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
@@ -148,6 +150,68 @@ pub async fn make_app(tenant: &Tenant, name: &str) -> AppUuid {
 pub async fn make_app_release(tenant: &Tenant, app_uuid: AppUuid, maker: &Maker, recipe: &Recipe) -> Value {
     let path = format!("/tenant/apps/{app_uuid}/releases");
     make_at(&tenant.client, &path, &maker.body(recipe, json!({})), &recipe.file).await
+}
+
+/// A file that nobody has to hold in memory: the same bytes each time it is made.
+#[derive(Clone, Copy, Debug)]
+pub struct LargeFile {
+    pub mebibytes: u32,
+}
+
+const MEBIBYTE: usize = 1 << 20;
+
+impl LargeFile {
+    /// A mebibyte each.
+    pub fn parts(self) -> impl Iterator<Item = Bytes> + Send + 'static {
+        (0..self.mebibytes).map(|number| {
+            let mut part = vec![0; MEBIBYTE];
+            part.chunks_mut(4).zip(number..).for_each(|(word, value)| word.copy_from_slice(&value.to_le_bytes()));
+            Bytes::from(part)
+        })
+    }
+
+    pub fn size_bytes(self) -> u64 {
+        u64::from(self.mebibytes) * MEBIBYTE as u64
+    }
+
+    pub fn sha256(self) -> String {
+        let mut digest = Sha256::new();
+        self.parts().for_each(|part| digest.update(&part));
+        hex::encode(digest.finalize())
+    }
+
+    /// The body that makes a release of it.
+    pub fn release(self, maker: &Maker, recipe: &Recipe) -> Value {
+        let manifest = ReleaseManifest { size_bytes: self.size_bytes(), sha256: self.sha256(), ..recipe.parsed() };
+        let manifest = serde_json::to_string(&manifest).expect("JSON");
+        json!({"manifest": manifest, "signature": maker.sign(&manifest)})
+    }
+
+    /// Sends it as it is made; the client must have the time.
+    pub async fn upload(self, http: &reqwest::Client, url: &str) {
+        let parts = self.parts().map(Ok::<_, std::io::Error>);
+        let body = reqwest::Body::wrap_stream(futures_util::stream::iter(parts));
+        let request = http.put(url).header(CONTENT_LENGTH, self.size_bytes()).body(body);
+        let response = request.send().await.expect("an answer");
+        assert_eq!(response.status(), 200, "{}", response.text().await.unwrap_or_default());
+    }
+
+    /// Fetches it and throws it away, but for its digest, which it answers.
+    pub async fn download(self, http: &reqwest::Client, url: &str) -> String {
+        let mut response = http.get(url).send().await.expect("an answer");
+        assert_eq!(response.status(), 200);
+        let mut digest = Sha256::new();
+        while let Some(part) = response.chunk().await.expect("the next bytes") {
+            digest.update(&part);
+        }
+        hex::encode(digest.finalize())
+    }
+}
+
+/// A client that waits for as long as a large file takes.
+pub fn patient_client() -> reqwest::Client {
+    crate::client::install_tls();
+    reqwest::Client::builder().no_proxy().build().expect("a client")
 }
 
 /// What lies in a service's directory of files, in a data directory of its default layout.

@@ -5,7 +5,7 @@ mod keygen;
 mod sign;
 mod verify;
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -114,7 +114,14 @@ fn measure(path: &Path) -> Result<(u64, String)> {
     let read = || {
         let mut file = std::fs::File::open(path)?;
         let mut digest = Sha256::new();
-        let size_bytes = std::io::copy(&mut file, &mut digest)?;
+        let mut size_bytes = 0;
+        let mut piece = vec![0; 64 * 1024];
+        loop {
+            let length = file.read(&mut piece)?;
+            let Some(bytes) = piece.get(..length).filter(|bytes| !bytes.is_empty()) else { break };
+            digest.update(bytes);
+            size_bytes += bytes.len() as u64;
+        }
         Ok::<_, std::io::Error>((size_bytes, hex::encode(digest.finalize())))
     };
     read().map_err(|error| failed(path, format!("cannot be read: {error}")))

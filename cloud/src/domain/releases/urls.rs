@@ -59,18 +59,13 @@ impl FileName {
     pub fn of(release_uuid: ReleaseUuid, manifest: &ReleaseManifest) -> Self {
         Self::new(release_uuid, &manifest.name, &manifest.version, &manifest.architecture)
     }
-
-    /// What follows the release's uuid.
-    pub fn for_people(&self) -> &str {
-        self.0.get(UUID_CHARS + 1..).unwrap_or_default()
-    }
 }
 
-/// The release that a file's name belongs to; nothing when it is no such name.
-pub fn release_of(file_name: &str) -> Option<ReleaseUuid> {
+/// The release that a file's name belongs to, and what a person would call the file; nothing when it is no such name.
+pub fn parts_of(file_name: &str) -> Option<(ReleaseUuid, &str)> {
     let (uuid, rest) = file_name.split_at_checked(UUID_CHARS)?;
-    rest.strip_prefix('-').filter(|rest| !rest.is_empty())?;
-    uuid.parse().ok()
+    let name = rest.strip_prefix('-').filter(|name| !name.is_empty())?;
+    Some((uuid.parse().ok()?, name))
 }
 
 /// Where the file is to be sent, for the next hour.
@@ -114,5 +109,5 @@ pub fn check(app: &App, used_for: Use, file: &str, query: &SignedQuery) -> Resul
     if expires <= app.clock.now().as_secs() {
         return Err(Error::forbidden("URL_EXPIRED", "this URL is no longer good; ask for another"));
     }
-    release_of(file).ok_or_else(forged)
+    parts_of(file).map(|(release_uuid, _)| release_uuid).ok_or_else(forged)
 }

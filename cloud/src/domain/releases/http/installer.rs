@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::super::installer::{self, File};
-use super::super::urls::{SignedQuery, release_of};
+use super::super::urls::{SignedQuery, parts_of};
 use super::super::{Category, Status, downloads};
 use crate::app::App;
 use crate::authz::Public;
@@ -95,12 +95,15 @@ pub async fn download(
     headers: HeaderMap,
     known: IfNoneMatch,
 ) -> Result<Served> {
-    if release_of(&file_name).is_none() {
+    let Some((_, name)) = parts_of(&file_name) else {
         let channel = file_name.strip_suffix(FEED_END).ok_or_else(|| Error::not_found("file"))?;
         return feed(&app, channel).await.map(Served::Feed);
-    }
+    };
     let file = installer::find(&app, &file_name, &query).await?;
-    serve(&app, file, &headers, &known).await.map(Served::File)
+    let mut response = serve(&app, file, &headers, &known).await?;
+    // Names, versions and architectures have no quotes in them.
+    set(&mut response, header::CONTENT_DISPOSITION, &format!("attachment; filename=\"{name}\""));
+    Ok(Served::File(response))
 }
 
 async fn feed(app: &App, channel: &str) -> Result<Vec<FeedEntry>> {
