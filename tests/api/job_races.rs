@@ -4,8 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use hub_cloud::config::Settings;
-use hub_protocol::{HubJobUuid, Timestamp};
-use hub_tests::app::set_clock;
+use hub_protocol::HubJobUuid;
 use hub_tests::{Backend, Call, Follower, Options, Reply, SimulatedHub, TestApp, backends};
 use reqwest::header::IF_NONE_MATCH;
 use serde_json::{Value, json};
@@ -79,18 +78,15 @@ async fn of_a_cancellation_and_the_hubs_last_word_one_counts() {
 #[tokio::test(flavor = "multi_thread")]
 async fn of_an_expiry_and_the_hubs_last_word_one_counts() {
     for backend in backends() {
-        let (clock, micros) = set_clock(Timestamp::from_micros(1_800_014_400_000_000));
-        let place = super::releases::Place::with_clock(backend, Some(clock)).await;
-        let fleet = Fleet::at(place).await;
+        let (fleet, micros) = Fleet::with_clock(backend).await;
         let (tenant, hub) = (fleet.tenant(), &fleet.hub);
         for _ in 0..ROUNDS {
-            let job = tenant.install(hub, fleet.release_uuid).await;
+            let body = json!({"appReleaseUuid": fleet.release_uuid, "validForSeconds": 3600});
+            let job: HubJobUuid = tenant.try_install(hub, &body).await.expect(201).data();
             hub.tell(job, "ACCEPTED", json!({})).await.expect(204);
-            micros.fetch_add(8 * 86_400 * 1_000_000, Ordering::Relaxed);
-            let mut hub = hub.clone();
-            hub.refresh().await;
+            micros.fetch_add(3600 * 1_000_000, Ordering::Relaxed);
             let (_, told) = tokio::join!(upkeep(&fleet.place.app.app), hub.tell(job, "SUCCEEDED", json!({})));
-            let status = tenant.status(&hub, job).await;
+            let status = tenant.status(hub, job).await;
             match told.status.as_u16() {
                 204 => assert_eq!(status, "SUCCEEDED"),
                 409 => assert_eq!(status, "EXPIRED"),
