@@ -19,6 +19,7 @@ mod jobs;
 mod key_limits;
 mod owners;
 mod passwords;
+mod policies;
 mod refresh;
 mod release_files;
 mod releases;

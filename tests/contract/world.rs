@@ -169,6 +169,7 @@ impl World {
                     let made = self.new_agent_release().await;
                     made["releaseUuid"].as_str().expect("a release's uuid").to_owned()
                 }
+                ("policyUuid", Objects::Real) => self.policy_for(operation).await,
                 ("hubJobUuid" | "jobUuid", Objects::Real) => self.job().await,
                 ("id", Objects::Real) if operation.path.contains("/setup-delegations/") => self.delegation().await,
                 ("filename", Objects::Real) if operation.method == "PUT" => self.upload_path().await,
@@ -189,6 +190,30 @@ impl World {
             "POST /tenant/hubs/{hubUuid}/jobs/app-remove" => format!("?appUuid={}", self.app_uuid),
             _ => String::new(),
         }
+    }
+
+    /// An update policy for the hub, whose rollout is such that this can be done to it.
+    async fn policy_for(&self, operation: &Operation) -> String {
+        let body = json!({"scope": "HUB", "hubUuid": self.hub.hub_uuid});
+        let made = self.tenant.client.put("/tenant/agent-update-policies").json(&body).call().await.expect(200).json();
+        let policy_uuid = made["data"]["policyUuid"].as_str().expect("a policy's uuid").to_owned();
+        let state = if operation.path.ends_with("/resume") { "HALTED" } else { "RUNNING" };
+        let now = self.app.app.clock.now();
+        let mut tx = self.app.app.db.begin().await.expect("a transaction");
+        sql("INSERT INTO update_rollouts (policy_uuid, release_uuid, version, architecture, state, percent, is_wanted, next_step_at, \
+             judged_from, started, succeeded, failed, silent, created_at, updated_at) \
+             VALUES ($1, $2, '1.0.0', 'x86_64', $3, 100, $4, $5, $5, 0, 0, 0, 0, $5, $5) \
+             ON CONFLICT (policy_uuid, release_uuid) DO UPDATE SET state = excluded.state")
+        .bind(policy_uuid.parse::<Uuid>().expect("a uuid"))
+        .bind(self.agent_release["releaseUuid"].as_str().and_then(|uuid| uuid.parse::<Uuid>().ok()).expect("a uuid"))
+        .bind(state)
+        .bind(true)
+        .bind(now)
+        .execute(&mut tx)
+        .await
+        .expect("a row");
+        tx.commit_unaudited("a test's own set-up").await.expect("a commit");
+        policy_uuid
     }
 
     /// A job of the hub that nothing has come of yet; whatever was to be done before is done with.
@@ -352,6 +377,8 @@ impl World {
             "$channel" => json!(Uuid::new_v4().simple().to_string()),
             "$claimCode" => json!(self.tenant.claim_code().await),
             "$hubRefreshToken" => json!(self.hub.credentials.refresh_token),
+            "$hubUuid" => json!(self.hub.hub_uuid),
+            "$tenantUuid" => json!(self.tenant.tenant_uuid),
             "$csr" => json!(certificates::request().1),
             "$now" => json!(self.app.app.clock.now()),
             _ => panic!("samples.json uses {name}, which tests/contract/world.rs does not know"),

@@ -183,6 +183,8 @@ permissions! {
     ReleasesWrite,     WRITE,   Scope("releases:write");
     AuditRead,         MANAGE,  Scope("audit:read");
     Diagnostics,       READ,    Any;
+    UpdatePoliciesRead, READ,   Scope("releases:read");
+    UpdatePoliciesOperate, OPERATE, Scope("hubs:write");
 }
 
 #[cfg(test)]

@@ -45,6 +45,12 @@ const VERSIONS: &[Version] = &[
         sqlite: include_str!("../../../migrations/sqlite/0004_jobs.sql"),
     },
     Version {
+        number: 5,
+        name: "update_policies",
+        postgres: include_str!("../../../migrations/postgres/0005_update_policies.sql"),
+        sqlite: include_str!("../../../migrations/sqlite/0005_update_policies.sql"),
+    },
+    Version {
         number: 6,
         name: "certificates",
         postgres: include_str!("../../../migrations/postgres/0006_certificates.sql"),

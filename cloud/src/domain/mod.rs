@@ -11,6 +11,7 @@ pub mod diagnostics;
 pub mod hubs;
 pub mod invitations;
 pub mod jobs;
+pub mod policies;
 pub mod releases;
 pub mod setup_delegations;
 pub mod streams;

@@ -17,8 +17,8 @@ use crate::domain::hubs::http::{platform as platform_hubs, protocol as hub, tena
 use crate::domain::jobs::http::{platform as platform_jobs, protocol as own_jobs, tenant as tenant_jobs};
 use crate::domain::releases::http as releases;
 use crate::domain::{
-    accounts, api_keys, audit, ble, certificates, claim_codes, diagnostics, invitations, setup_delegations, streams,
-    telemetry, tenants, transfers,
+    accounts, api_keys, audit, ble, certificates, claim_codes, diagnostics, invitations, policies, setup_delegations,
+    streams, telemetry, tenants, transfers,
 };
 use crate::error::Error;
 
@@ -348,6 +348,46 @@ fn routes() -> ApiRouter<App> {
         .api_route(
             "/platform/agent-releases/{releaseUuid}",
             patch_with(releases::platform::update, doc("platform", "Offer a release or not, or change its channel")),
+        )
+        // --- which release of the agent hubs run
+        .api_route(
+            "/tenant/agent-update-policies",
+            get_with(policies::http::list, doc("tenant-releases", "Update policies, newest first"))
+                .put_with(policies::http::put, doc("tenant-releases", "Make or replace an update policy")),
+        )
+        .api_route(
+            "/tenant/agent-update-policies/{policyUuid}",
+            get_with(policies::http::get, doc("tenant-releases", "One update policy, and how far its rollouts are"))
+                .delete_with(policies::http::delete, doc("tenant-releases", "Remove an update policy")),
+        )
+        .api_route(
+            "/tenant/agent-update-policies/{policyUuid}/rollout/resume",
+            post_with(policies::http::resume, doc("tenant-releases", "Let halted rollouts go on")),
+        )
+        .api_route(
+            "/tenant/agent-update-policies/{policyUuid}/rollout/halt",
+            post_with(policies::http::halt, doc("tenant-releases", "Halt rollouts")),
+        )
+        .api_route(
+            "/tenant/agent-update-policies/{policyUuid}/rollout/abort",
+            post_with(policies::http::abort, doc("tenant-releases", "Give rollouts up")),
+        )
+        .api_route(
+            "/platform/agent-update-policies",
+            get_with(policies::http::list_all, doc("platform", "Update policies of all tenants, newest first"))
+                .put_with(policies::http::put_any, doc("platform", "Make or replace an update policy")),
+        )
+        .api_route(
+            "/platform/agent-update-policies/{policyUuid}/rollout/resume",
+            post_with(policies::http::resume_any, doc("platform", "Let halted rollouts go on")),
+        )
+        .api_route(
+            "/platform/agent-update-policies/{policyUuid}/rollout/halt",
+            post_with(policies::http::halt_any, doc("platform", "Halt rollouts")),
+        )
+        .api_route(
+            "/platform/agent-update-policies/{policyUuid}/rollout/abort",
+            post_with(policies::http::abort_any, doc("platform", "Give rollouts up")),
         )
         // --- live streams
         .api_route(

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use hub_protocol::HubUuid;
-use hub_protocol::hub::{DesiredAgent, DesiredState, HubSettings, ScanConfig};
+use hub_protocol::hub::{DesiredState, HubSettings, ScanConfig};
 use tokio::time::Instant;
 
 use super::changes::Watch;
@@ -13,7 +13,7 @@ use crate::app::App;
 use crate::authn::hub::Hub;
 use crate::authn::invalid_token;
 use crate::db::Tx;
-use crate::domain::jobs;
+use crate::domain::{jobs, policies};
 use crate::error::Result;
 use crate::http::etag::{IfNoneMatch, Tagged};
 
@@ -23,6 +23,14 @@ const SCAN_CONFIG_REVISION: i64 = 1;
 /// Notes that something in the hub's desired state changed; answers the new revision, if there is such a hub.
 pub async fn bump(tx: &mut Tx, hub_uuid: HubUuid) -> Result<Option<i64>> {
     store::bump_desired_revision(tx, hub_uuid).await
+}
+
+/// As [`bump`], of hubs that the transaction holds.
+pub async fn bump_all(tx: &mut Tx, hubs: &[HubUuid]) -> Result<()> {
+    match hubs.is_empty() {
+        true => Ok(()),
+        false => store::bump_all(tx, hubs).await,
+    }
 }
 
 /// Wakes the hub if it waits; for after the commit.
@@ -84,10 +92,11 @@ async fn read(app: &App, hub: &Hub) -> Result<(String, DesiredState)> {
     let (revision, hub_identifier) = store::settings(&mut conn, hub.hub_uuid).await?;
     let adapter_roles = adapter_store::roles(&mut conn, hub.hub_uuid).await?;
     let apps = jobs::wanted_apps(&mut conn, hub.hub_uuid).await?;
+    let agent = policies::desired_agent(&mut conn, hub.hub_uuid).await?;
     drop(conn);
     let state = DesiredState {
         revision,
-        agent: DesiredAgent::default(),
+        agent,
         apps,
         jobs: jobs::hand_out(app, hub.hub_uuid).await?,
         scan_config_revision: SCAN_CONFIG_REVISION,

@@ -61,6 +61,11 @@ pub async fn lock_any(tx: &mut Tx, hub_uuid: HubUuid) -> Result<Addressee> {
     store::lock(tx, None, hub_uuid).await?.ok_or_else(|| Error::not_found("hub"))
 }
 
+/// As [`lock_any`], of some hundred hubs, in the order in which everybody locks them.
+pub async fn lock_all(tx: &mut Tx, hubs: &[HubUuid]) -> Result<()> {
+    store::lock_all(tx, hubs).await
+}
+
 /// Notes that the hub was in touch; locks it as [`lock`] does.
 pub async fn touch(tx: &mut Tx, hub_uuid: HubUuid, now: Timestamp) -> Result<()> {
     store::touch(tx, hub_uuid, now).await

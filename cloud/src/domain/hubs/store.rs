@@ -190,6 +190,27 @@ pub async fn lock(tx: &mut Tx, scope: Option<&Scope>, hub_uuid: HubUuid) -> Resu
     statement.push(lock).optional(tx).await
 }
 
+/// The list must not be empty.
+pub async fn lock_all(tx: &mut Tx, hubs: &[HubUuid]) -> Result<()> {
+    let lock = tx.dialect().for_update();
+    sql("SELECT hub_uuid FROM hubs WHERE hub_uuid IN ")
+        .push_list(hubs.iter().copied())
+        .push(" ORDER BY hub_uuid")
+        .push(lock)
+        .execute(tx)
+        .await?;
+    Ok(())
+}
+
+/// The list must not be empty.
+pub async fn bump_all(tx: &mut Tx, hubs: &[HubUuid]) -> Result<()> {
+    sql("UPDATE hubs SET desired_revision = desired_revision + 1 WHERE hub_uuid IN ")
+        .push_list(hubs.iter().copied())
+        .execute(tx)
+        .await?;
+    Ok(())
+}
+
 pub async fn set_agent_version(tx: &mut Tx, hub_uuid: HubUuid, version: &str) -> Result<()> {
     sql("UPDATE hubs SET agent_version = $2 WHERE hub_uuid = $1").bind(hub_uuid).bind(version).execute(tx).await?;
     Ok(())

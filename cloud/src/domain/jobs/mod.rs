@@ -10,6 +10,7 @@ mod hand_out;
 pub mod http;
 mod overdue;
 mod store;
+mod withdraw;
 
 use hub_protocol::job::{DesiredJob, HubJobStatus, HubJobType, MaintenanceWindow};
 use hub_protocol::{AppUuid, HubJobUuid, HubUuid, ReleaseUuid, TenantUuid, Timestamp};
@@ -30,6 +31,7 @@ pub use event_store::{StoredJobEvent, after as events_after};
 pub use events::HubJobEventResponse;
 pub use hand_out::hand_out;
 pub use overdue::settle_overdue;
+pub use withdraw::withdraw;
 
 /// Jobs of a hub that are not over: as many as its desired state shows.
 const MAX_OPEN: i64 = 100;

@@ -1,7 +1,8 @@
 //! SQL of jobs. Whoever changes one holds the row of its hub.
 
 use hub_protocol::job::{HubJobStatus, HubJobType};
-use hub_protocol::{HubJobUuid, HubUuid, Timestamp};
+use hub_protocol::{HubJobUuid, HubUuid, ReleaseUuid, Timestamp};
+use uuid::Uuid;
 
 use super::{End, HubJob, NewJob};
 use crate::authz::Scope;
@@ -210,4 +211,43 @@ pub async fn unanswered(conn: &mut Conn, attempts: i64, now: Timestamp, limit: i
     .bind(limit)
     .all(conn)
     .await
+}
+
+/// The hubs that wait for jobs of a policy which they were not given yet.
+pub async fn waiting_of_policy(
+    conn: &mut Conn,
+    policy_uuid: Uuid,
+    release_uuid: Option<ReleaseUuid>,
+    limit: i64,
+) -> Result<Vec<HubUuid>> {
+    let mut statement = sql("SELECT DISTINCT hub_uuid FROM hub_jobs WHERE status = 'PENDING' AND policy_uuid = ")
+        .push_bind(policy_uuid);
+    if let Some(release_uuid) = release_uuid {
+        statement = statement.push(" AND release_uuid = ").push_bind(release_uuid);
+    }
+    let hubs: Vec<(HubUuid,)> = statement.push(" ORDER BY hub_uuid LIMIT ").push_bind(limit).all(conn).await?;
+    Ok(hubs.into_iter().map(|(hub_uuid,)| hub_uuid).collect())
+}
+
+/// Cancels those jobs of the hubs, which the transaction holds; answers whose those were. The list must not be empty.
+pub async fn cancel_of_policy(
+    tx: &mut Tx,
+    policy_uuid: Uuid,
+    release_uuid: Option<ReleaseUuid>,
+    hubs: &[HubUuid],
+    because: &str,
+    now: Timestamp,
+) -> Result<Vec<HubUuid>> {
+    let mut statement =
+        sql("UPDATE hub_jobs SET status = 'CANCELLED', detail = $1, updated_at = $2, finished_at = $2 \
+         WHERE status = 'PENDING' AND policy_uuid = $3 AND hub_uuid IN ")
+        .bind(because)
+        .bind(now)
+        .bind(policy_uuid)
+        .push_list(hubs.iter().copied());
+    if let Some(release_uuid) = release_uuid {
+        statement = statement.push(" AND release_uuid = ").push_bind(release_uuid);
+    }
+    let hubs: Vec<(HubUuid,)> = statement.push(" RETURNING hub_uuid").all(tx).await?;
+    Ok(hubs.into_iter().map(|(hub_uuid,)| hub_uuid).collect())
 }

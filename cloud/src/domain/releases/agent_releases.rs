@@ -1,18 +1,20 @@
 //! The platform's releases: the agent, its installers, whole systems. They belong to no tenant, and every tenant may see those that are READY.
 
 use hub_protocol::ReleaseUuid;
+use hub_protocol::hub::DesiredAgent;
 use hub_protocol::release::{ReleaseKind, ReleaseOffer};
 use serde_json::{Value, json};
 
 use super::store::agent_releases::{self as store, AgentReleaseRow};
 use super::urls::{self, FileName, SignedUrl};
-use super::{Category, Signed, Status, checked_numbers, newest_agent_release, require_new, trusted_keys};
+use super::{Category, Signed, Status, agent_release_of_version, checked_numbers, newest_agent_release};
+use super::{require_new, trusted_keys};
 use crate::app::App;
 use crate::authn::hub::Hub;
 use crate::authn::user::User;
 use crate::db::Conn;
 use crate::domain::audit::Audit;
-use crate::domain::hubs;
+use crate::domain::{hubs, policies};
 use crate::error::{Error, Result};
 
 /// What hubs follow that are told nothing else.
@@ -174,13 +176,23 @@ pub async fn offer(app: &App, hub: &Hub, wanted: Wanted) -> Result<ReleaseOffer>
 }
 
 async fn newest_for(conn: &mut Conn, hub: &Hub, wanted: Wanted) -> Result<ReleaseUuid> {
-    let channel = checked_word("channel", wanted.channel.unwrap_or_else(|| DEFAULT_CHANNEL.to_owned()))?;
+    let asked = wanted.channel.map(|channel| checked_word("channel", channel)).transpose()?;
     let architecture = match wanted.architecture {
         Some(architecture) => checked_word("architecture", architecture)?,
         None => hubs::architecture(conn, hub.hub_uuid).await?.ok_or_else(|| {
             Error::field("architecture", "must be given: this hub did not say what its machine is when it was claimed")
         })?,
     };
-    let newest = newest_agent_release(conn, &channel, &architecture).await?;
-    Ok(newest.ok_or_else(unknown)?.release_uuid)
+    let policy = match asked {
+        Some(channel) => DesiredAgent { channel: Some(channel), ..DesiredAgent::default() },
+        None => policies::desired_agent(conn, hub.hub_uuid).await?,
+    };
+    let release = match &policy.version {
+        Some(version) => agent_release_of_version(conn, version, &architecture).await?.map(|(release, _)| release),
+        None => {
+            let channel = policy.channel.as_deref().unwrap_or(DEFAULT_CHANNEL);
+            newest_agent_release(conn, channel, &architecture).await?
+        }
+    };
+    Ok(release.ok_or_else(unknown)?.release_uuid)
 }

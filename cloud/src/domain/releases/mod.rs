@@ -124,6 +124,19 @@ pub async fn agent_release_for_job(conn: &mut Conn, release_uuid: ReleaseUuid) -
     store::agent_releases::summary(conn, release_uuid).await
 }
 
+/// The READY release of the agent of this very version that an architecture can run, active or not, and whether hubs may go back to it.
+pub async fn agent_release_of_version(
+    conn: &mut Conn,
+    version: &str,
+    architecture: &str,
+) -> Result<Option<(AgentReleaseSummary, bool)>> {
+    let Some((release, manifest)) = store::agent_releases::of_version(conn, version, architecture).await? else {
+        return Ok(None);
+    };
+    let manifest = hub_protocol::release::parse(manifest.as_bytes()).map_err(Error::internal)?;
+    Ok(Some((release, manifest.downgrade)))
+}
+
 /// Releases of a channel and architecture that are looked at for the newest: those of the highest counters.
 const MAX_CANDIDATES: i64 = 1000;
 

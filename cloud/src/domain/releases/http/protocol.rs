@@ -28,7 +28,7 @@ pub async fn app_manifest(
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LatestQuery {
-    /// Such as stable or beta; stable when absent.
+    /// Such as stable or beta; what the hub's update policy says when absent, and stable where there is none.
     channel: Option<String>,
     /// As `uname -m` names it; what the hub said when it was claimed, when absent.
     architecture: Option<String>,

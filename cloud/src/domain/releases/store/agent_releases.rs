@@ -187,6 +187,26 @@ pub async fn candidates(
     .await
 }
 
+/// The release of a version that an architecture can run, with its manifest; one built for it rather than one for all.
+pub async fn of_version(
+    conn: &mut Conn,
+    version: &str,
+    architecture: &str,
+) -> Result<Option<(AgentReleaseSummary, String)>> {
+    let row: Option<AgentReleaseRow> = sql(&format!(
+        "SELECT {COLUMNS} FROM agent_releases WHERE {FOR_HUBS} AND version = $1 AND architecture IN ($2, 'any') \
+         ORDER BY CASE architecture WHEN 'any' THEN 1 ELSE 0 END, counter DESC LIMIT 1"
+    ))
+    .bind(version)
+    .bind(architecture)
+    .optional(conn)
+    .await?;
+    Ok(row.map(|row| {
+        let AgentReleaseRow { release_uuid, version, architecture, channel, manifest, .. } = row;
+        (AgentReleaseSummary { release_uuid, version, architecture, channel }, manifest)
+    }))
+}
+
 /// Whether it is active or not.
 pub async fn summary(conn: &mut Conn, release_uuid: ReleaseUuid) -> Result<Option<AgentReleaseSummary>> {
     sql(&format!("SELECT {SUMMARY} FROM agent_releases WHERE release_uuid = $1 AND {FOR_HUBS}"))
