@@ -51,7 +51,7 @@ class Releases:
         for kind in ("agent", "app"):
             vm.sh(f"cat >/etc/hub-agent/release-keys/{kind}/trusted.pub", stdin=key)
 
-    def publish(self, file, version, key="trusted", run=None, counter=None):
+    def publish(self, file, version, key="trusted", run=None, counter=None, channel=None):
         """A signed release: of the agent, or of the app when it is said how it runs. Its uuid."""
         if counter is None:
             self.counter += 1
@@ -62,6 +62,8 @@ class Releases:
                 described.writelines(f"{key} = {json.dumps(value)}\n" for key, value in run.items())
             kind = ["--kind", "app", "--name", "logger", "--architecture", "any", "--app", self.path("run.toml")]
             place, person = ["--app", self.app, "--tenant", self.cloud.tenant], self.cloud.PERSON
+        if channel:
+            place = ["--channel", channel]
         self.tool("sign", "--key", self.path(key + ".key"), *kind, "--version", version, "--counter", str(counter), file)
         published = json.loads(command(PUBLISH, "--service", self.cloud.url, *place, file, env={**os.environ, "HUB_TOKEN": self.cloud.token(person)}))
         if published["status"] != "READY":

@@ -76,15 +76,24 @@ def app_comes_and_goes(stage):
 
 
 def agent_updates_itself(stage):
-    """By a job; the new version stays after a restart, and the hub does not go back to one that was signed before it."""
+    """By a job, and by policy; the new version stays after a restart, and the hub does not go back to one that was signed before it."""
     hub = stage.hub()
-    older, newer = hub.releases.agent("0.1.1"), hub.releases.agent("0.1.2")
-    hub.ended(hub.update(newer), "SUCCEEDED")
-    hub.runs("0.1.2")
-    hub.vm.sh(f"systemctl restart {UNIT}", timeout_s=100)
-    hub.runs("0.1.2")
-    hub.ended(hub.update(older), "FAILED", "COUNTER_TOO_LOW")
-    hub.runs("0.1.2")
+    with Radio(hub.vm, [advert("C0:00:00:00:21:01")]):
+        older, newer = hub.releases.agent("0.1.1"), hub.releases.agent("0.1.2")
+        hub.ended(hub.update(newer), "SUCCEEDED")
+        hub.runs("0.1.2")
+        hub.vm.sh(f"systemctl restart {UNIT}", timeout_s=100)
+        hub.runs("0.1.2")
+        hub.ended(hub.update(older), "FAILED", "COUNTER_TOO_LOW")
+        hub.runs("0.1.2")
+        hub.releases.agent("0.1.3", channel="vm")
+        policy = hub.cloud.call("PUT", "/tenant/agent-update-policies", {"scope": "HUB", "hubUuid": hub.uuid, "channel": "vm"})["policyUuid"]
+        try:
+            job = until("the policy to make a job", lambda: next((j for j in hub.jobs() if j["policyUuid"] == policy), None), 120, 1)
+            hub.ended(job["hubJobUuid"], "SUCCEEDED")
+            hub.runs("0.1.3")
+        finally:
+            hub.cloud.call("DELETE", f"/tenant/agent-update-policies/{policy}")
 
 
 def bad_updates_change_nothing(stage):
@@ -100,33 +109,34 @@ def bad_updates_change_nothing(stage):
         ("a key the hub does not know", releases.agent("0.2.5", key="foreign"), "BAD_SIGNATURE"),
         ("a file that is not what was signed", spoiled, "DIGEST_MISMATCH"),
     ]
-    for what, release, reason in cases:
-        try:
-            hub.ended(hub.update(release), "FAILED", reason)
-            hub.runs(before)
-        except Failure as failure:
-            raise Failure(f"{what}: {failure}") from None
+    with Radio(hub.vm, [advert("C0:00:00:00:22:01")]):
+        for what, release, reason in cases:
+            try:
+                hub.ended(hub.update(release), "FAILED", reason)
+                hub.runs(before)
+            except Failure as failure:
+                raise Failure(f"{what}: {failure}") from None
 
 
 def cut_downloads_go_on(stage):
     """A line that is cut again and again only costs time; one that never gets through ends the job at its deadline."""
     hub, line = stage.hub(), stage.line()
-    before = hub.version()
-    update = hub.releases.agent("0.3.1")
-    line.cut(5, 1 << 20)
-    hub.ended(hub.update(update), "SUCCEEDED")
-    expect(line.cuts_made == 5, f"the line was cut {line.cuts_made} times")
-    hub.runs("0.3.1")
-    never = hub.releases.agent("0.3.2")
-    line.cut(1_000_000, 1 << 16)
-    try:
-        job = hub.update(never, validForSeconds=60)
-        found = until("the job to end", lambda: (now := hub.job(job))["status"] in OVER and now, 240, 1)
-        expect(found["status"] in ("FAILED", "EXPIRED") and before != found.get("version"), f"a download that never came ended {found}")
-        expect(line.cuts_made > 1, "it was not tried again")
-    finally:
-        line.cut(0, 0)
-    hub.runs("0.3.1")
+    with Radio(hub.vm, [advert("C0:00:00:00:23:01")]):
+        update = hub.releases.agent("0.3.1")
+        line.cut(5, 1 << 20)
+        hub.ended(hub.update(update), "SUCCEEDED")
+        expect(line.cuts_made == 5, f"the line was cut {line.cuts_made} times")
+        hub.runs("0.3.1")
+        never = hub.releases.agent("0.3.2")
+        line.cut(1_000_000, 1 << 16)
+        try:
+            job = hub.update(never, validForSeconds=60)
+            found = until("the job to end", lambda: (now := hub.job(job))["status"] in OVER and now, 240, 1)
+            expect(found["status"] in ("FAILED", "EXPIRED"), f"a download that never came ended {found}")
+            expect(line.cuts_made > 1, "it was not tried again")
+        finally:
+            line.cut(0, 0)
+        hub.runs("0.3.1")
 
 
 def purge_leaves_nothing(stage):
