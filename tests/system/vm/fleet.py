@@ -149,8 +149,9 @@ class Hub:
 
     def version(self):
         """Of the agent that runs, by its own word."""
-        code, out, _ = self.vm.run("p=$(systemctl show -p MainPID --value hub-agent); for c in $(pgrep -P $p) $p; do "
-                                   "readlink /proc/$c/exe; done | grep -m1 '/hub-agent$' | xargs -I{} {} --version")
+        # The agent itself, or the child of its launcher.
+        code, out, _ = self.vm.run("p=$(systemctl show -p MainPID --value hub-agent); for c in $(pgrep -P $p) $p; do e=$(readlink /proc/$c/exe); "
+                                   "case $e in */hub-agent) $e --version; exit ;; esac; done; exit 1")
         return out.split()[-1] if code == 0 and out.split() else None
 
     def runs(self, version, timeout_s=120):

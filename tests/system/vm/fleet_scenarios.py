@@ -100,6 +100,7 @@ def bad_updates_change_nothing(stage):
     """Each of them ends with the version before running and the job FAILED for its reason."""
     hub, releases = stage.hub(), stage.releases()
     before = hub.version()
+    expect(before, "the agent does not tell its version")
     spoiled = releases.agent("0.2.1")
     releases.spoil(spoiled)
     cases = [
