@@ -199,3 +199,48 @@ async fn is_known(service: &Service) -> bool {
         Err(_) => false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DIR: &str = "2.0.0-abcdefabcdef";
+
+    #[test]
+    fn what_became_of_a_trial_is_known_after_every_end() {
+        let dir = tempfile::tempdir().unwrap();
+        let state_dir = StateDir::open(dir.path()).unwrap();
+        let folder = dir.path().join(FOLDER);
+        let job = HubJobUuid::new();
+        let update = Update::load(&state_dir);
+        assert_eq!(update.fate(job, DIR), Fate::Unknown);
+        update.begin(job, DIR, true).unwrap();
+        assert_eq!(update.fate(job, DIR), Fate::Unknown, "it is for the next start");
+
+        // Started again, and not as that version: the launcher did not do it.
+        let update = Update::load(&state_dir);
+        assert_eq!(update.fate(job, DIR), Fate::Declined);
+        assert_eq!(update.fate(HubJobUuid::new(), DIR), Fate::Unknown, "another job's");
+        update.withdraw().unwrap();
+        assert_eq!(LaunchState::read(&folder).unwrap().trial, None);
+
+        update.begin(job, DIR, true).unwrap();
+        let mut state = LaunchState::read(&folder).unwrap();
+        state.confirm();
+        state.write(&folder).unwrap();
+        let update = Update::load(&state_dir);
+        assert_eq!(update.fate(job, DIR), Fate::Confirmed);
+        assert_eq!((update.in_use(), update.confirmed_dir()), (vec![DIR.to_owned()], Some(DIR.to_owned())));
+
+        let other = HubJobUuid::new();
+        update.begin(other, "3.0.0-abcdefabcdef", true).unwrap();
+        let mut state = LaunchState::read(&folder).unwrap();
+        state.fail("NOT_CONFIRMED", "it heard nothing".to_owned());
+        state.write(&folder).unwrap();
+        let update = Update::load(&state_dir);
+        let Fate::Failed(failed) = update.fate(other, "3.0.0-abcdefabcdef") else { panic!("it failed") };
+        assert_eq!(failed.reason, "NOT_CONFIRMED");
+        assert_eq!(update.shown().last_failed, Some(failed));
+        assert_eq!(update.confirmed_dir().as_deref(), Some(DIR));
+    }
+}

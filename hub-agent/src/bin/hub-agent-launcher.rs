@@ -202,7 +202,13 @@ impl Launcher {
                 return Ok(Ended::Failed { reason: DID_NOT_START, message });
             }
             last = Some(message);
-            std::thread::sleep(BETWEEN_STARTS);
+            if trial.boots < MAX_BOOTS {
+                std::thread::sleep(BETWEEN_STARTS);
+            }
+            if signals.stop.load(Ordering::Relaxed) {
+                // Asked to stop while nothing ran: there is nobody to pass it on to.
+                return Ok(Ended::Over(ExitCode::SUCCESS));
+            }
         }
         Ok(match last {
             Some(message) => Ended::Failed { reason: DID_NOT_START, message },
