@@ -373,6 +373,17 @@ async fn the_most_specific_policy_holds() {
         assert_eq!(text(&latest(newest, "").await, "version"), "3.0.0");
         assert_eq!(text(&latest(newest, "?channel=beta").await, "version"), "4.0.0-rc.1");
         assert_eq!(text(&latest(&foreign[0], "").await, "version"), "4.0.0-rc.1");
+        assert_eq!(foreign[0].desired_jobs().await.len(), 1);
+
+        // One that becomes more specific takes back what no hub was given yet.
+        let pending = fleet.hubs(&other, 1, "2.0.0").await;
+        fleet.pass(60);
+        fleet.work().await;
+        assert_eq!(version(&pending[0]).await.as_deref(), Some("4.0.0-rc.1"));
+        let body = json!({"scope": "UNIT", "autoUpdate": false});
+        other.client.put("/tenant/agent-update-policies").json(&body).call().await.expect(200);
+        assert_eq!(version(&pending[0]).await, None);
+        assert_eq!(version(&foreign[0]).await.as_deref(), Some("4.0.0-rc.1"), "it was given it, and goes on");
 
         // Without its own policy the hub is one of its tenant's.
         let path = format!("/tenant/agent-update-policies/{}", text(&kept, "policyUuid"));

@@ -16,7 +16,7 @@ pub use adapters::normalized_address;
 pub use block::{block, revoke_all, unblock};
 pub use changes::{Changes, look_for_changes};
 pub use claim::claim;
-use hub_protocol::{HubUuid, Timestamp};
+use hub_protocol::{HubUuid, TenantUuid, Timestamp};
 pub use refresh::refresh;
 use serde_json::{Value, json};
 pub use store::Addressee;
@@ -59,6 +59,11 @@ pub async fn lock(tx: &mut Tx, scope: &Scope, hub_uuid: HubUuid) -> Result<Addre
 /// As [`lock`], for the platform and for work that goes over the hubs of all tenants.
 pub async fn lock_any(tx: &mut Tx, hub_uuid: HubUuid) -> Result<Addressee> {
     store::lock(tx, None, hub_uuid).await?.ok_or_else(|| Error::not_found("hub"))
+}
+
+/// The tenant of a hub, for the platform and for whoever compares it with their own.
+pub async fn owner(conn: &mut Conn, hub_uuid: HubUuid) -> Result<Option<TenantUuid>> {
+    store::owner(conn, hub_uuid).await
 }
 
 /// As [`lock_any`], of some hundred hubs, in the order in which everybody locks them.

@@ -190,6 +190,12 @@ pub async fn lock(tx: &mut Tx, scope: Option<&Scope>, hub_uuid: HubUuid) -> Resu
     statement.push(lock).optional(tx).await
 }
 
+pub async fn owner(conn: &mut Conn, hub_uuid: HubUuid) -> Result<Option<TenantUuid>> {
+    let row: Option<(TenantUuid,)> =
+        sql("SELECT tenant_uuid FROM hubs WHERE hub_uuid = $1").bind(hub_uuid).optional(conn).await?;
+    Ok(row.map(|(tenant_uuid,)| tenant_uuid))
+}
+
 /// The list must not be empty.
 pub async fn lock_all(tx: &mut Tx, hubs: &[HubUuid]) -> Result<()> {
     let lock = tx.dialect().for_update();

@@ -31,7 +31,7 @@ pub use event_store::{StoredJobEvent, after as events_after};
 pub use events::HubJobEventResponse;
 pub use hand_out::hand_out;
 pub use overdue::settle_overdue;
-pub use withdraw::withdraw;
+pub use withdraw::{MadeByPolicy, withdraw};
 
 /// Jobs of a hub that are not over: as many as its desired state shows.
 const MAX_OPEN: i64 = 100;

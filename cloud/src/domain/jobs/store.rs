@@ -1,12 +1,12 @@
 //! SQL of jobs. Whoever changes one holds the row of its hub.
 
 use hub_protocol::job::{HubJobStatus, HubJobType};
-use hub_protocol::{HubJobUuid, HubUuid, ReleaseUuid, Timestamp};
-use uuid::Uuid;
+use hub_protocol::{HubJobUuid, HubUuid, Timestamp};
 
+use super::withdraw::MadeByPolicy;
 use super::{End, HubJob, NewJob};
 use crate::authz::Scope;
-use crate::db::{Conn, Tx, sql};
+use crate::db::{Conn, Sql, Tx, sql};
 use crate::domain::hubs::Addressee;
 use crate::error::Result;
 use crate::http::page::{Direction, MAX_OFFSET};
@@ -213,41 +213,46 @@ pub async fn unanswered(conn: &mut Conn, attempts: i64, now: Timestamp, limit: i
     .await
 }
 
-/// The hubs that wait for jobs of a policy which they were not given yet.
-pub async fn waiting_of_policy(
-    conn: &mut Conn,
-    policy_uuid: Uuid,
-    release_uuid: Option<ReleaseUuid>,
-    limit: i64,
-) -> Result<Vec<HubUuid>> {
-    let mut statement = sql("SELECT DISTINCT hub_uuid FROM hub_jobs WHERE status = 'PENDING' AND policy_uuid = ")
-        .push_bind(policy_uuid);
-    if let Some(release_uuid) = release_uuid {
+/// Narrows a statement down to jobs that update policies made and that no hub was given yet.
+fn of_policies(mut statement: Sql, made: MadeByPolicy) -> Sql {
+    statement = statement.push(" status = 'PENDING' AND policy_uuid IS NOT NULL");
+    if let Some(policy_uuid) = made.policy_uuid {
+        statement = statement.push(" AND policy_uuid = ").push_bind(policy_uuid);
+    }
+    if let Some(release_uuid) = made.release_uuid {
         statement = statement.push(" AND release_uuid = ").push_bind(release_uuid);
     }
+    if let Some(tenant_uuid) = made.tenant_uuid {
+        statement = statement.push(" AND tenant_uuid = ").push_bind(tenant_uuid);
+    }
+    if let Some(hub_uuid) = made.hub_uuid {
+        statement = statement.push(" AND finished_at IS NULL AND hub_uuid = ").push_bind(hub_uuid);
+    }
+    statement
+}
+
+/// The hubs that wait for such jobs.
+pub async fn waiting_of_policies(conn: &mut Conn, made: MadeByPolicy, limit: i64) -> Result<Vec<HubUuid>> {
+    let statement = of_policies(sql("SELECT DISTINCT hub_uuid FROM hub_jobs WHERE"), made);
     let hubs: Vec<(HubUuid,)> = statement.push(" ORDER BY hub_uuid LIMIT ").push_bind(limit).all(conn).await?;
     Ok(hubs.into_iter().map(|(hub_uuid,)| hub_uuid).collect())
 }
 
-/// Cancels those jobs of the hubs, which the transaction holds; answers whose those were. The list must not be empty.
-pub async fn cancel_of_policy(
+/// Cancels such jobs of the hubs, which the transaction holds; answers whose those were. The list must not be empty.
+pub async fn cancel_of_policies(
     tx: &mut Tx,
-    policy_uuid: Uuid,
-    release_uuid: Option<ReleaseUuid>,
+    made: MadeByPolicy,
     hubs: &[HubUuid],
     because: &str,
     now: Timestamp,
 ) -> Result<Vec<HubUuid>> {
-    let mut statement =
-        sql("UPDATE hub_jobs SET status = 'CANCELLED', detail = $1, updated_at = $2, finished_at = $2 \
-         WHERE status = 'PENDING' AND policy_uuid = $3 AND hub_uuid IN ")
-        .bind(because)
-        .bind(now)
-        .bind(policy_uuid)
-        .push_list(hubs.iter().copied());
-    if let Some(release_uuid) = release_uuid {
-        statement = statement.push(" AND release_uuid = ").push_bind(release_uuid);
-    }
-    let hubs: Vec<(HubUuid,)> = statement.push(" RETURNING hub_uuid").all(tx).await?;
+    let statement = sql(
+        "UPDATE hub_jobs SET status = 'CANCELLED', detail = $1, updated_at = $2, finished_at = $2 WHERE hub_uuid IN ",
+    )
+    .bind(because)
+    .bind(now)
+    .push_list(hubs.iter().copied())
+    .push(" AND");
+    let hubs: Vec<(HubUuid,)> = of_policies(statement, made).push(" RETURNING hub_uuid").all(tx).await?;
     Ok(hubs.into_iter().map(|(hub_uuid,)| hub_uuid).collect())
 }

@@ -20,7 +20,8 @@ use crate::authn::user::User;
 use crate::authz::Scope;
 use crate::db::{Conn, Tx};
 use crate::domain::audit::Audit;
-use crate::domain::{hubs, jobs, tenants};
+use crate::domain::jobs::{self, MadeByPolicy};
+use crate::domain::{hubs, tenants};
 use crate::error::{Error, Result};
 use crate::http::check::Check;
 
@@ -170,9 +171,9 @@ impl CreateAgentUpdatePolicyRequest {
     fn terms(&self) -> Result<Terms> {
         let mut check = Check::new();
         let channel = self.channel.clone().unwrap_or_else(|| "stable".to_owned());
-        let is_word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        let is_word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_';
         let is_channel = (1..=64).contains(&channel.len()) && channel.chars().all(is_word);
-        check.that(is_channel, "channel", "must be 1 to 64 lower-case letters, digits and dashes");
+        check.that(is_channel, "channel", "must be 1 to 64 lower-case letters, digits, dashes and underscores");
         if let Some(version) = &self.version {
             let is_version = version.len() <= 64 && semver::Version::parse(version).is_ok();
             check.that(is_version, "version", "must be a semantic version of at most 64 characters, such as 1.4.2");
@@ -298,8 +299,26 @@ pub async fn put(app: &App, by: By<'_>, request: CreateAgentUpdatePolicyRequest)
     let target = target(&mut tx, by, &request).await?;
     let before = store::lock_target(&mut tx, &target.key()).await?;
     let after = store::put(&mut tx, target, &terms, now).await?;
+    // What a less specific policy has made holds for these hubs no more.
+    let overruled = match target {
+        Target::Global => None,
+        Target::Unit(tenant_uuid) => store::global(&mut tx).await?.map(|policy_uuid| MadeByPolicy {
+            policy_uuid: Some(policy_uuid),
+            tenant_uuid: Some(tenant_uuid),
+            ..MadeByPolicy::default()
+        }),
+        Target::Hub(_, hub_uuid) => Some(MadeByPolicy { hub_uuid: Some(hub_uuid), ..MadeByPolicy::default() }),
+    };
+    let withdrawn = match overruled {
+        Some(made) => withdraw_all(&mut tx, made, "another update policy holds for this hub now", now).await?,
+        None => Vec::new(),
+    };
     let audit = by.audit("update_policy.put", &after, now);
-    tx.commit(audit.changed(before.map(|before| before.state()), Some(after.state()))).await?;
+    let audit = audit.changed(before.map(|before| before.state()), Some(after.state()));
+    tx.commit(audit.with(json!({"withdrawnJobs": withdrawn.len()}))).await?;
+    for hub_uuid in withdrawn {
+        hubs::desired::changed(app, hub_uuid).await;
+    }
     Ok(after)
 }
 
@@ -325,13 +344,11 @@ async fn target(tx: &mut Tx, by: By<'_>, request: &CreateAgentUpdatePolicyReques
             Err(Error::forbidden("OTHER_TENANT", "`tenantUuid` names another tenant than the one you act in"))
         }
         (_, PolicyScope::Global, _) => Ok(Target::Global),
-        (By::Tenant(scope), PolicyScope::Hub, Some(hub_uuid)) => {
-            let hub = hubs::lock(tx, scope, hub_uuid).await?;
-            Ok(Target::Hub(hub.tenant_uuid, hub_uuid))
-        }
-        (By::Platform(_), PolicyScope::Hub, Some(hub_uuid)) => {
-            let hub = hubs::lock_any(tx, hub_uuid).await?;
-            Ok(Target::Hub(hub.tenant_uuid, hub_uuid))
+        // Not locked: a worker that holds the policy goes on to lock hubs.
+        (_, PolicyScope::Hub, Some(hub_uuid)) => {
+            let owner = hubs::owner(tx, hub_uuid).await?;
+            let seen = owner.filter(|owner| by.limited_to().is_none_or(|limit| limit == *owner));
+            seen.map(|owner| Target::Hub(owner, hub_uuid)).ok_or_else(|| Error::not_found("hub"))
         }
         (_, PolicyScope::Hub, None) => Err(Error::field("hubUuid", "must name a hub")),
         (_, PolicyScope::Unit, _) => {
@@ -351,15 +368,8 @@ pub async fn delete(app: &App, scope: &Scope, policy_uuid: Uuid) -> Result<()> {
     let by = By::Tenant(scope);
     let mut tx = app.db.begin().await?;
     let policy = store::lock(&mut tx, policy_uuid, by.limited_to()).await?.ok_or_else(not_found)?;
-    let mut withdrawn = Vec::new();
-    loop {
-        let because = "its update policy was deleted";
-        let more = jobs::withdraw(&mut tx, policy_uuid, None, because, WITHDRAWN_AT_ONCE, now).await?;
-        if more.is_empty() {
-            break;
-        }
-        withdrawn.extend(more);
-    }
+    let made = MadeByPolicy { policy_uuid: Some(policy_uuid), ..MadeByPolicy::default() };
+    let withdrawn = withdraw_all(&mut tx, made, "its update policy was deleted", now).await?;
     store::delete(&mut tx, policy_uuid).await?;
     let audit = by.audit("update_policy.delete", &policy, now).changed(Some(policy.state()), None);
     tx.commit(audit.with(json!({"withdrawnJobs": withdrawn.len()}))).await?;
@@ -367,6 +377,18 @@ pub async fn delete(app: &App, scope: &Scope, policy_uuid: Uuid) -> Result<()> {
         hubs::desired::changed(app, hub_uuid).await;
     }
     Ok(())
+}
+
+/// Withdraws what was made and not given to any hub, however much that is. A tenant's hubs are no more than one transaction can take.
+async fn withdraw_all(tx: &mut Tx, made: MadeByPolicy, because: &str, now: Timestamp) -> Result<Vec<HubUuid>> {
+    let mut withdrawn = Vec::new();
+    loop {
+        let more = jobs::withdraw(tx, made, because, WITHDRAWN_AT_ONCE, now).await?;
+        if more.is_empty() {
+            return Ok(withdrawn);
+        }
+        withdrawn.extend(more);
+    }
 }
 
 fn not_found() -> Error {

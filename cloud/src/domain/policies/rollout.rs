@@ -12,7 +12,8 @@ use super::rollout_store::{self, Tally};
 use super::store::{self, Turn};
 use super::{By, Policy, not_found};
 use crate::app::App;
-use crate::domain::{hubs, jobs};
+use crate::domain::hubs;
+use crate::domain::jobs::{self, MadeByPolicy};
 use crate::error::{Error, Result};
 
 /// Jobs withdrawn in one transaction. The worker withdraws the rest.
@@ -91,9 +92,26 @@ impl Rollout {
         })
     }
 
+    /// The jobs made for it.
+    pub fn jobs(&self) -> MadeByPolicy {
+        let (policy_uuid, release_uuid) = (Some(self.policy_uuid), Some(self.release_uuid));
+        MadeByPolicy { policy_uuid, release_uuid, ..MadeByPolicy::default() }
+    }
+
     /// Whether the hub belongs to those that are given the release so far.
     pub fn includes(&self, hub_uuid: HubUuid) -> bool {
         bucket(self.policy_uuid, hub_uuid) < self.percent * 100
+    }
+
+    /// Why its jobs that no hub was given yet are withdrawn; nothing while they are wanted.
+    pub const fn withdraws(&self, policy: &Policy) -> Option<&'static str> {
+        match self.state {
+            State::Halted => Some("its rollout was halted"),
+            State::Aborted => Some("its rollout was aborted"),
+            State::Running | State::Completed if !policy.auto_update => Some("its update policy was switched off"),
+            State::Running | State::Completed if !self.is_wanted => Some("its update policy wants another release now"),
+            State::Running | State::Completed => None,
+        }
     }
 
     pub const fn note(&mut self, tally: &Tally) {
@@ -157,15 +175,6 @@ impl Action {
             Self::Abort => "update_rollout.abort",
         }
     }
-
-    /// Why the jobs that no hub was given yet are withdrawn.
-    pub const fn withdraws(state: State) -> Option<&'static str> {
-        match state {
-            State::Halted => Some("its rollout was halted"),
-            State::Aborted => Some("its rollout was aborted"),
-            State::Running | State::Completed => None,
-        }
-    }
 }
 
 /// Does it to all rollouts of the policy that it can be done to, of releases that are still wanted; 409 when there are none. What no hub was given yet is withdrawn,
@@ -186,9 +195,8 @@ pub async fn act(app: &App, by: By<'_>, policy_uuid: Uuid, action: Action) -> Re
             rollout.note(&Tally::default());
         }
         rollout_store::put(&mut tx, &rollout, now).await?;
-        if let Some(because) = Action::withdraws(rollout.state) {
-            let release = Some(rollout.release_uuid);
-            withdrawn.extend(jobs::withdraw(&mut tx, policy_uuid, release, because, WITHDRAWN_AT_ONCE, now).await?);
+        if let Some(because) = rollout.withdraws(&policy) {
+            withdrawn.extend(jobs::withdraw(&mut tx, rollout.jobs(), because, WITHDRAWN_AT_ONCE, now).await?);
         }
         after.push(rollout.summary());
     }

@@ -37,6 +37,13 @@ pub async fn get(conn: &mut Conn, policy_uuid: Uuid, tenant_uuid: TenantUuid) ->
         .await
 }
 
+/// The one policy for all hubs, if there is one.
+pub async fn global(conn: &mut Conn) -> Result<Option<Uuid>> {
+    let found: Option<(Uuid,)> =
+        sql("SELECT policy_uuid FROM update_policies WHERE scope = 'GLOBAL'").optional(conn).await?;
+    Ok(found.map(|(policy_uuid,)| policy_uuid))
+}
+
 /// What a list is narrowed by.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Filter {

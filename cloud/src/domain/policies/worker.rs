@@ -8,7 +8,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::Policy;
-use super::rollout::{self, Action, Rollout, State, WITHDRAWN_AT_ONCE};
+use super::rollout::{self, Rollout, State, WITHDRAWN_AT_ONCE};
 use super::rollout_store;
 use super::store::{self, PolicyHub, Turn};
 use crate::app::App;
@@ -90,9 +90,8 @@ async fn look_after(tx: &mut Tx, policy: &Policy, rollout: &mut Rollout, round: 
     let now = round.now;
     let before = rollout.clone();
     rollout.is_wanted = is_wanted(tx, policy, rollout).await?;
-    if let Some(because) = Action::withdraws(rollout.state) {
-        let release = Some(rollout.release_uuid);
-        let withdrawn = jobs::withdraw(tx, policy.policy_uuid, release, because, WITHDRAWN_AT_ONCE, now).await?;
+    if let Some(because) = rollout.withdraws(policy) {
+        let withdrawn = jobs::withdraw(tx, rollout.jobs(), because, WITHDRAWN_AT_ONCE, now).await?;
         round.has_more |= i64::try_from(withdrawn.len()).unwrap_or(i64::MAX) >= WITHDRAWN_AT_ONCE;
         round.changed.extend(withdrawn);
     }
