@@ -2,13 +2,14 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Component, Path};
 
 use aws_lc_rs::digest;
 use hub_agent::helper_api::{Reason, Refusal};
 use hub_protocol::release::{ReleaseKind, ReleaseManifest, public_key, verify};
-use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
+use rustix::fs::{Mode, OFlags, openat};
 
 use crate::refusal::{internal, refuse};
 use crate::root::Root;
@@ -102,12 +103,22 @@ pub fn take_file(
     }
 }
 
-/// Opens a file below the agent's state directory, by a path on which nothing is a link. The agent owns what is there and may change it
-/// at any moment.
+/// Opens a file below the agent's state directory, by a path on which nothing is a link: part by part, since the agent owns what is there and
+/// may change it at any moment. (openat2 would do it at once, and RestrictSUIDSGID= of the unit forbids it.)
 fn open(root: &Root, file: &Path) -> io::Result<File> {
-    let directory = File::open(root.join("var/lib/hub-agent"))?;
+    let mut parts = Vec::new();
+    for part in file.components() {
+        match part {
+            Component::Normal(part) => parts.push(part),
+            _ => return Err(io::Error::other("not a path of plain names")),
+        }
+    }
+    let (name, parents) = parts.split_last().ok_or_else(|| io::Error::other("not a path"))?;
+    let within = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let mut directory = OwnedFd::from(File::open(root.join("var/lib/hub-agent"))?);
+    for parent in parents {
+        directory = openat(&directory, *parent, within | OFlags::DIRECTORY, Mode::empty())?;
+    }
     // A named pipe would keep the helper waiting for its other end.
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let within = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    Ok(openat2(directory, file, flags, Mode::empty(), within)?.into())
+    Ok(openat(&directory, *name, within | OFlags::NONBLOCK | OFlags::NOCTTY, Mode::empty())?.into())
 }

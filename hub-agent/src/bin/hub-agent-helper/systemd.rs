@@ -115,7 +115,11 @@ fn run(arguments: &[&str]) -> io::Result<String> {
     let output = child.wait_with_output()?;
     match output.status.success() {
         true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
-        false => Err(io::Error::other(String::from_utf8_lossy(&output.stderr).trim().to_owned())),
+        // What follows on the first line is advice for people at a terminal.
+        false => {
+            let said = String::from_utf8_lossy(&output.stderr);
+            Err(io::Error::other(said.lines().next().unwrap_or_default().to_owned()))
+        }
     }
 }
 
