@@ -355,8 +355,7 @@ async fn jobs_survive_being_killed_at_any_moment() {
         kept = ["1.0.0", "2.0.0", "3.0.0"]
             .into_iter()
             .zip(&ends)
-            .filter(|(_, end)| *end == "SUCCEEDED")
-            .next_back()
+            .rfind(|(_, end)| *end == "SUCCEEDED")
             .map(|(version, _)| version);
         for (id, _) in &jobs {
             assert_eq!(fleet.told(*id).iter().filter(|told| *told == "ACCEPTED").count(), 1);
