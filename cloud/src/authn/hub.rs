@@ -108,8 +108,9 @@ impl FromRequestParts<App> for Hub {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
-        let hub = unexpired(parts, app).await?;
-        hub.require_in_force(app).await?;
+        // Boxed: a request may wait long after this.
+        let hub = Box::pin(unexpired(parts, app)).await?;
+        Box::pin(hub.require_in_force(app)).await?;
         Ok(hub)
     }
 }
