@@ -113,8 +113,9 @@ impl FromRequestParts<App> for Hub {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
-        let EnrollingHub(hub) = EnrollingHub::from_request_parts(parts, app).await?;
-        client_certificate::check(parts, app, hub.hub_uuid).await?;
+        // Boxed: a request may wait long after this.
+        let EnrollingHub(hub) = Box::pin(EnrollingHub::from_request_parts(parts, app)).await?;
+        Box::pin(client_certificate::check(parts, app, hub.hub_uuid)).await?;
         Ok(hub)
     }
 }
