@@ -1,8 +1,8 @@
 -- To whom a tenant lends a hub to set it up. The PostgreSQL twin of this file has the same tables, columns and indexes.
 
--- Of user_uuid and email there is one; an e-mail is in lower case, and need not be an account's yet.
+-- Of user_uuid and email there is one; an e-mail is in lower case, and need not be an account's yet. The id of a row that is gone is not given again.
 CREATE TABLE setup_delegations (
-    setup_delegation_id INTEGER PRIMARY KEY,
+    setup_delegation_id INTEGER PRIMARY KEY AUTOINCREMENT,
     hub_uuid BLOB NOT NULL REFERENCES hubs (hub_uuid),
     tenant_uuid BLOB NOT NULL,
     user_uuid BLOB,

@@ -104,6 +104,7 @@ struct Intruders {
     /// Member of no tenant either.
     platform_admin: Client,
     neighbour: SimulatedHub,
+    foreign_hub: SimulatedHub,
     /// The first tenant's, with a scope that no operation of these asks for; and one of the other tenant with all scopes.
     weak_key: String,
     foreign_key: String,
@@ -117,6 +118,7 @@ impl Intruders {
             nobody,
             platform_admin: Person::register(&world.app.client()).await.as_platform_admin(&world.app),
             neighbour: SimulatedHub::claim(&world.tenant).await,
+            foreign_hub: SimulatedHub::claim(&world.other).await,
             weak_key: world.tenant.stored_api_key(&world.app, "billing:read").await,
             foreign_key: world.other.stored_api_key(&world.app, "*").await,
         }
@@ -167,7 +169,13 @@ impl Intruders {
                 add("another tenant's OWNER", world.other.client.clone());
                 self.members.iter().for_each(|(role, client)| add(role.name(), client.clone()));
             }
-            "hub" => add("another hub", self.neighbour.client.clone()),
+            "hub" => {
+                add("another tenant's hub", self.foreign_hub.client.clone());
+                // What is the tenant's is there for all of its hubs.
+                if operation.path.contains("{hubUuid}") {
+                    add("another hub", self.neighbour.client.clone());
+                }
+            }
             other => panic!("nobody knows who may not call with the x-access `{other}`"),
         }
         found

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use hub_protocol::release::{AppRun, Distrust, ReleaseKind, ReleaseManifest, parse};
 use minisign::{SecretKey, SecretKeyBox};
 
@@ -136,16 +138,22 @@ fn read_app(path: &Path) -> Result<AppRun> {
 
 fn read_key(path: &Path, password: Option<String>) -> Result<SecretKey> {
     let text = std::fs::read_to_string(path).map_err(|error| failed(path, format!("cannot be read: {error}")))?;
-    let boxed = SecretKeyBox::from(text);
-    let has_password = password.is_some();
-    let key = match password {
-        Some(password) => boxed.into_secret_key(Some(password)),
-        None => boxed.into_unencrypted_secret_key(),
+    let Some(password) = password else {
+        let key = SecretKeyBox::from(text.clone()).into_unencrypted_secret_key();
+        return key.or_else(|error| without_checksum(&text).ok_or(error)).map_err(|error| {
+            failed(path, format!("the key cannot be opened without a password (--password-stdin): {error}"))
+        });
     };
-    key.map_err(|error| match has_password {
-        true => failed(path, format!("the key cannot be opened with this password: {error}")),
-        false => failed(path, format!("the key cannot be opened without a password (--password-stdin): {error}")),
-    })
+    let key = SecretKeyBox::from(text).into_secret_key(Some(password));
+    key.map_err(|error| failed(path, format!("the key cannot be opened with this password: {error}")))
+}
+
+/// The minisign program leaves the checksum of a key without a password empty, which its library takes for damage.
+fn without_checksum(text: &str) -> Option<SecretKey> {
+    let bytes = STANDARD.decode(text.lines().nth(1)?.trim()).ok()?;
+    let (_, checksum) = bytes.split_last_chunk::<32>()?;
+    let key = SecretKey::from_bytes(&bytes).ok()?;
+    (*checksum == [0; 32] && !key.is_encrypted()).then_some(key)
 }
 
 fn signature(key: &SecretKey, text: &str, path: &Path) -> minisign::Result<String> {

@@ -47,7 +47,8 @@ pub async fn desired_state(app: &App, hub: &Hub, known: &IfNoneMatch, wait: Dura
         true => None,
         false => Some(app.hub_changes.watch(hub.hub_uuid)?),
     };
-    let at_first = current_etag(app, hub, watch.as_ref()).await?;
+    // What is boxed here is gone while the request waits: thousands do.
+    let at_first = Box::pin(current_etag(app, hub, watch.as_ref())).await?;
     let mut etag = at_first.clone();
     let held = known.matches(&at_first) || known.is_absent();
     while let Some(watch) = watch.as_mut().filter(|_| held && etag == at_first) {
@@ -56,7 +57,7 @@ pub async fn desired_state(app: &App, hub: &Hub, known: &IfNoneMatch, wait: Dura
             () = tokio::time::sleep_until(deadline) => {}
             () = app.shutdown.cancelled() => break,
         }
-        etag = current_etag(app, hub, Some(watch)).await?;
+        etag = Box::pin(current_etag(app, hub, Some(watch))).await?;
         if Instant::now() >= deadline {
             break;
         }
@@ -64,7 +65,7 @@ pub async fn desired_state(app: &App, hub: &Hub, known: &IfNoneMatch, wait: Dura
     if etag == at_first && known.matches(&at_first) {
         return Ok(Tagged { etag, body: None });
     }
-    let (etag, state) = read(app, hub).await?;
+    let (etag, state) = Box::pin(read(app, hub)).await?;
     Ok(Tagged { etag, body: Some(state) })
 }
 

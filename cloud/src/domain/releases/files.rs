@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
@@ -160,9 +160,10 @@ fn sweep_directory(dir: &FilePath, older_than: Duration) -> std::io::Result<()> 
     for entry in std::fs::read_dir(dir)? {
         let entry = entry?;
         let is_draft = entry.file_name().to_string_lossy().contains('#');
-        let modified = entry.metadata().and_then(|file| file.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
+        // One that ended meanwhile has neither.
+        let Some(modified) = entry.metadata().ok().and_then(|file| file.modified().ok()) else { continue };
         if is_draft && modified.elapsed().is_ok_and(|age| age > older_than) {
-            std::fs::remove_file(entry.path())?;
+            let _ = std::fs::remove_file(entry.path());
         }
     }
     Ok(())
@@ -203,8 +204,8 @@ impl Upload<'_> {
     async fn flush(&mut self) -> Result<()> {
         let part = std::mem::take(&mut self.part);
         match &mut self.upload {
-            Some(upload) => upload.put_part(part.into()).await.map_err(failed),
-            None => Ok(()),
+            Some(upload) if !part.is_empty() => upload.put_part(part.into()).await.map_err(failed),
+            _ => Ok(()),
         }
     }
 
