@@ -331,7 +331,8 @@ def power_cut(stage):
         def machine_with_agent():
             own = stage.on(stage.boot(disk.name))
             own.vm.sh("mkdir -p /var/lib/hub-agent && mount /dev/vdb /var/lib/hub-agent")
-            own.install()
+            # Not the hub that the other machine is.
+            own.install(**{"device-instance-id": "power-cut"})
             return own
 
         own = machine_with_agent()
