@@ -195,7 +195,10 @@ impl AppRun {
             );
         }
         if self.arguments.len() > MAX_ARGUMENTS || !self.arguments.iter().all(|argument| is_plain(argument)) {
-            return wrong("app.arguments", "must be at most 64, of at most 1,024 characters, without control characters");
+            return wrong(
+                "app.arguments",
+                "must be at most 64, of at most 1,024 characters, without control characters",
+            );
         }
         let is_name = |name: &str| {
             name.len() <= 64
