@@ -6,6 +6,7 @@ mod contract;
 mod demo;
 mod keys;
 mod mail;
+mod release;
 mod secrets;
 mod settings;
 mod system;

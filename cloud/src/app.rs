@@ -19,6 +19,7 @@ use crate::config::Config;
 use crate::db::{Db, migrate};
 use crate::domain::accounts::password::Passwords;
 use crate::domain::hubs;
+use crate::domain::releases::files::{Files, OpenFilesError};
 use crate::domain::streams::{Publisher, Streams};
 use crate::error::Error;
 use crate::http::metrics::Metrics;
@@ -44,6 +45,7 @@ pub struct Inner {
     pub ingest: Ingest,
     pub streams: Streams,
     pub hub_changes: hubs::Changes,
+    pub files: Files,
     /// Background work was added: see [`crate::tasks::wake`].
     pub task_wake: Notify,
     /// Cancelled when the service is to end: streams close, workers stop after what they are doing.
@@ -86,6 +88,8 @@ pub enum StartError {
     Keys(Error),
     #[error("requests to oidc-issuer cannot be made: {0}")]
     Oidc(reqwest::Error),
+    #[error(transparent)]
+    Files(#[from] OpenFilesError),
     #[error("the bus cannot be used: {0}")]
     Bus(#[from] async_nats::ConnectError),
     #[error("no thread can be started: {0}")]
@@ -104,6 +108,7 @@ impl StartError {
             // The database is opened, and the bus connected, in the background: what fails here is the URL.
             Self::DatabaseUrl(_) | Self::Bus(_) => true,
             Self::OtherMasterKey | Self::MissingMasterKey { .. } | Self::Tls { .. } => true,
+            Self::Files(_) => true,
             Self::DataDir { .. } | Self::MasterKey(MasterKeyError::File { .. }) => false,
             Self::Migrate(_) | Self::Keys(_) | Self::Oidc(_) | Self::Thread(_) | Self::Listen(_) => false,
         }
@@ -126,6 +131,7 @@ impl App {
         let keys = Keys::new(sealer.clone());
         keys.load(&db, now).await.map_err(keys_unread)?;
         let oidc = config.oidc.clone().map(Oidc::new).transpose().map_err(StartError::Oidc)?;
+        let files = Files::open(&config.files)?;
         let bus = Bus::open(config.bus.as_ref()).await?;
         let (ingest, writer) = ingest::queue();
         let (streams, commits) = Streams::new(bus.is_shared());
@@ -143,6 +149,7 @@ impl App {
             hub_changes: hubs::Changes::new(metrics.hub_waits.clone(), bus.clone()),
             metrics,
             credential_turns: hubs::Turns::new(),
+            files,
             ingest,
             streams,
             task_wake: Notify::new(),
@@ -155,6 +162,7 @@ impl App {
         writer.start(app.clone()).map_err(StartError::Thread)?;
         app.workers.spawn(publisher.run(app.clone()));
         app.workers.spawn(key_shares::give_back(app.clone()));
+        app.workers.spawn(hubs::look_for_changes(app.clone()));
         Ok(app)
     }
 

@@ -1,6 +1,8 @@
 //! One configuration, read once: the file, then the environment, then the flags, each over the one before. A key nobody knows is refused with
 //! the nearest one that is known. Secrets are wrapped, so that printing a configuration never shows them.
 
+mod files;
+
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -14,6 +16,9 @@ use secrecy::SecretString;
 use serde::Deserialize;
 
 use crate::sealing;
+use files::files;
+
+pub use files::FilesConfig;
 
 /// Every setting, as a flag, as `HUB_CLOUD_<FLAG>`, or as a key of the configuration file. Numbers may begin with a minus, so that the refusal
 /// names their setting and not an unknown flag.
@@ -47,6 +52,10 @@ pub struct Settings {
     /// PEM file of the certificate's private key
     #[arg(long, global = true, env = "HUB_CLOUD_TLS_KEY", value_name = "FILE")]
     pub tls_key: Option<PathBuf>,
+
+    /// Whether hubs show a certificate when they connect; needs tls-cert [default: off]
+    #[arg(long, global = true, env = "HUB_CLOUD_CLIENT_CERTIFICATES", value_name = "WHEN")]
+    pub client_certificates: Option<ClientCertificates>,
 
     /// 64 hex digits that seal every secret in the database, or several such keys with commas between them: the first seals, all open. Replicas share
     /// it [default: master.key in the data directory]
@@ -129,6 +138,15 @@ pub struct Settings {
     #[arg(long, global = true, env = "HUB_CLOUD_TRUSTED_PROXIES", value_name = "NETWORKS")]
     pub trusted_proxies: Option<String>,
 
+    /// Where the files of releases are kept: `file:///DIR`, or `s3://BUCKET/PREFIX` with credentials from the usual AWS_* variables. Replicas share it
+    /// [default: files in the data directory]
+    #[arg(long, global = true, env = "HUB_CLOUD_FILES", value_name = "URL")]
+    pub files: Option<String>,
+
+    /// Directory of the minisign public keys that releases are checked with: agent/*.pub and app/*.pub [default: release-keys in the data directory]
+    #[arg(long, global = true, env = "HUB_CLOUD_RELEASE_KEYS", value_name = "DIR")]
+    pub release_keys: Option<PathBuf>,
+
     /// Logs to write: error, warn, info, debug, or a filter such as hub_cloud=debug [default: warn]
     #[arg(long, global = true, env = "HUB_CLOUD_LOG", value_name = "FILTER")]
     pub log: Option<String>,
@@ -143,6 +161,7 @@ pub struct Config {
     pub public_url: Option<String>,
     pub bus: Option<SecretString>,
     pub tls: Option<TlsFiles>,
+    pub client_certificates: ClientCertificates,
     pub master_key: Option<SecretString>,
     pub upload_limit_per_minute: i64,
     pub uploads_per_commit: usize,
@@ -153,7 +172,22 @@ pub struct Config {
     pub mail: Option<MailConfig>,
     pub cors_origins: Vec<HeaderValue>,
     pub trusted_proxies: Vec<IpNet>,
+    pub files: FilesConfig,
+    pub release_keys: PathBuf,
     pub log: String,
+}
+
+/// Whether hubs show a certificate when they connect.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ClientCertificates {
+    /// Nobody is asked for one
+    #[default]
+    Off,
+    /// One that is shown must be the hub's own and in force
+    Optional,
+    /// A hub gets in with one alone, except to get one
+    Required,
 }
 
 /// The external issuer of people's tokens.
@@ -247,6 +281,12 @@ impl Config {
             (Some(_), None) => return Err(ConfigError("tls-cert needs tls-key beside it".into())),
             (None, Some(_)) => return Err(ConfigError("tls-key needs tls-cert beside it".into())),
         };
+        let client_certificates = flags.client_certificates.or(file.client_certificates).unwrap_or_default();
+        if client_certificates != ClientCertificates::Off && tls.is_none() {
+            let message =
+                "client-certificates needs tls-cert and tls-key: the service sees them only where it speaks TLS itself";
+            return Err(ConfigError(message.into()));
+        }
         let limit = flags.upload_limit_per_minute.or(file.upload_limit_per_minute).unwrap_or(100);
         if limit == 0 {
             return Err(ConfigError("upload-limit-per-minute must be 1 or more".into()));
@@ -270,6 +310,8 @@ impl Config {
         if public_url.as_ref().is_some_and(|url| !url.starts_with("http://") && !url.starts_with("https://")) {
             return Err(ConfigError("public-url must begin with `http://` or `https://`".into()));
         }
+        let files = files(flags.files.or(file.files).as_deref(), &data_dir)?;
+        let release_keys = flags.release_keys.or(file.release_keys).unwrap_or_else(|| data_dir.join("release-keys"));
         Ok(Self {
             listen: flags.listen.or(file.listen).unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8080))),
             database_url: database_url.into(),
@@ -277,6 +319,7 @@ impl Config {
             public_url: public_url.map(|url| url.trim_end_matches('/').to_owned()),
             bus: bus.map(SecretString::from),
             tls,
+            client_certificates,
             master_key: master_key.map(SecretString::from),
             upload_limit_per_minute: i64::from(limit),
             uploads_per_commit,
@@ -293,6 +336,8 @@ impl Config {
             mail,
             cors_origins: origins(flags.cors_origins.or(file.cors_origins).as_deref().unwrap_or_default())?,
             trusted_proxies: networks(flags.trusted_proxies.or(file.trusted_proxies).as_deref().unwrap_or_default())?,
+            files,
+            release_keys,
             log: flags.log.or(file.log).unwrap_or_else(|| "warn".to_owned()),
         })
     }
@@ -485,6 +530,8 @@ mod tests {
             ("master-key = '00'", "master-key"),
             ("listen = 'here'", "listen"),
             ("tls-cert = 'a.pem'", "tls-cert"),
+            ("client-certificates = 'required'", "client-certificates needs tls-cert"),
+            ("client-certificates = 'always'", "client-certificates"),
             ("oidc-issuer = 'https://login.example.com'", "oidc-audience"),
             ("oidc-issuer = 'http://login.example.com'\noidc-audience = 'x'", "oidc-issuer"),
             ("oidc-issuer = 'http://127.0.0.1.example.com'\noidc-audience = 'x'", "oidc-issuer"),
@@ -504,6 +551,7 @@ mod tests {
             ("cors-origins = '*'", "cors-origins"),
             ("cors-origins = 'https://a.example/path'", "cors-origins"),
             ("trusted-proxies = '10.0.0.0/33'", "trusted-proxies"),
+            ("files = '/srv/files'", "files"),
         ] {
             let error = load(text).expect_err("a refusal").to_string();
             assert!(error.contains(key), "{error}");

@@ -12,6 +12,7 @@
 //! | `tasks` | background work |
 //! | `admin` | what the command line does that no endpoint may |
 //! | `login` | what a person does at the command line to get tokens of the external issuer |
+//! | `release` | what the maker of a release does at the command line |
 //! | `demo` | all of it on one machine, with a view |
 
 pub mod admin;
@@ -29,5 +30,6 @@ pub mod http;
 pub mod ingest;
 pub mod login;
 pub mod mail;
+pub mod release;
 pub mod sealing;
 pub mod tasks;

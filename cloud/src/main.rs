@@ -15,6 +15,7 @@ use hub_cloud::error::Error;
 use hub_cloud::http::router;
 use hub_cloud::http::serve::{Server, stop_signal};
 use hub_cloud::login;
+use hub_cloud::release;
 use hub_cloud::tasks;
 use tracing_subscriber::EnvFilter;
 
@@ -54,9 +55,15 @@ enum Command {
     /// Look at the keys that seal secrets and sign tokens, and replace them, while the service serves
     #[command(subcommand)]
     Keys(KeysCommand),
+    /// Look at the authorities that issue hubs' certificates, and replace the root
+    #[command(subcommand)]
+    Ca(CaCommand),
     /// Log in at the external issuer, and print access tokens for other commands
     #[command(after_help = login::HELP)]
     Login(login::Options),
+    /// Make keys, and sign and check releases of the agent and of apps
+    #[command(subcommand, after_help = release::HELP)]
+    Release(release::Command),
     /// Print the API's description (OpenAPI 3.1)
     Openapi,
     /// Show all of it on this machine: service, a hub that hears, and what arrives
@@ -96,6 +103,18 @@ enum KeysCommand {
     },
 }
 
+#[derive(Subcommand)]
+enum CaCommand {
+    /// Show the authorities, and how many certificates each has issued
+    List,
+    /// Make a new root and an authority below it, which issue a minute later
+    #[command(after_help = CA_ROTATE_HELP)]
+    Rotate,
+}
+
+const CA_ROTATE_HELP: &str = "\
+Services take it up by themselves. Hubs keep their certificates: those of the old root are valid until they expire, and it stays in the bundle until the last one has.";
+
 const ROTATE_HELP: &str = "\
 Services that use the same master.key take the new key up by themselves, at once. Where the setting master-key holds the key, nothing is made: give all replicas OLD,NEW first, then
 NEW,OLD, then run this, then give them NEW. It may be cut off and run again at any time.";
@@ -132,6 +151,15 @@ impl From<login::Failure> for Failure {
         match error {
             login::Failure::WrongSetting(message) => Self { exit_code: CONFIG_REFUSED, message },
             login::Failure::Failed(message) => Self { exit_code: FAILED, message },
+        }
+    }
+}
+
+impl From<release::Failure> for Failure {
+    fn from(error: release::Failure) -> Self {
+        match error {
+            release::Failure::WrongUsage(message) => Self { exit_code: WRONG_USAGE, message },
+            release::Failure::Failed(message) => Self { exit_code: FAILED, message },
         }
     }
 }
@@ -242,10 +270,20 @@ async fn run(command: Command, config: Config) -> Result<(), Failure> {
             app.stop().await;
             print!("{}", done?);
         }
+        Command::Ca(command) => {
+            let app = App::start(config, Clock::System).await?;
+            let done = match command {
+                CaCommand::List => admin::certificates::list(&app).await,
+                CaCommand::Rotate => admin::certificates::rotate(&app).await,
+            };
+            app.stop().await;
+            print!("{}", done?);
+        }
         Command::Openapi => {
             let document = serde_json::to_string_pretty(&router::describe()).unwrap_or_default();
             println!("{document}");
         }
+        Command::Release(command) => release::run(&command)?,
         Command::Login(options) => login::run(&config, &options, || Clock::System.now()).await?,
         Command::Demo(options) => demo::run(config, options).await?,
     }

@@ -1,5 +1,5 @@
-//! What the service wants of this hub, and what it is told of the adapters: operators' roles come in over a request that waits for them,
-//! adapter snapshots go out when something changed. The roles are kept on disk, so that an adapter that is switched off stays so offline.
+//! What the service wants of this hub, and what it is told of the adapters: operators' roles and jobs come in over a request that waits
+//! for them, adapter snapshots go out when something changed. The roles are kept on disk, so that an adapter that is switched off stays so offline.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,6 +14,7 @@ use tokio::time::Instant;
 use crate::backoff::Backoff;
 use crate::cloud::{Access, Answer, CallError, Request, Service};
 use crate::identity::StateDir;
+use crate::jobs::Wanted;
 
 type Roles = BTreeMap<String, AdapterRole>;
 
@@ -45,6 +46,7 @@ pub async fn follow(
     service: Arc<Service>,
     state_dir: Arc<StateDir>,
     roles: watch::Sender<Roles>,
+    jobs: watch::Sender<Wanted>,
     request_timeout: Duration,
 ) {
     let mut access = service.access();
@@ -69,6 +71,11 @@ pub async fn follow(
             Ok(answer) if answer.is_success() => match answer.data::<DesiredState>() {
                 Ok(state) => {
                     backoff.reset();
+                    jobs.send_if_modified(|wanted| {
+                        let is_news = wanted.as_ref() != Some(&state.jobs);
+                        *wanted = Some(state.jobs.clone());
+                        is_news
+                    });
                     apply(state, &state_dir, &roles);
                     seen = answer.etag.map(|etag| (hub_uuid, etag));
                     if seen.is_none() { POLL_EVERY } else { Duration::ZERO }

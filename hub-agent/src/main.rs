@@ -10,6 +10,7 @@ mod control;
 mod desired;
 mod error;
 mod identity;
+mod jobs;
 mod logs;
 mod pulse;
 mod run;
@@ -18,6 +19,7 @@ mod spool;
 mod status;
 mod systemd;
 mod telemetry;
+mod update;
 mod uplink;
 
 use std::io::Write;
@@ -38,7 +40,10 @@ fn main() -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return fail(&Failure::Failed(format!("cannot start: {error}"))),
     };
-    match runtime.block_on(start(cli.command)) {
+    let ended = runtime.block_on(start(cli.command));
+    // A question to the helper may still wait for its answer on a thread of its own.
+    runtime.shutdown_background();
+    match ended {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => fail(&failure),
     }

@@ -18,6 +18,7 @@ use crate::control;
 use crate::desired;
 use crate::error::Failure;
 use crate::identity::StateDir;
+use crate::jobs::{self, Helping, Jobs};
 use crate::logs::Outbox;
 use crate::pulse::{Beat, Pulses};
 use crate::signals;
@@ -25,6 +26,7 @@ use crate::spool::{Spool, SpoolConfig, SpoolStopped};
 use crate::status::Agent;
 use crate::systemd;
 use crate::telemetry;
+use crate::update::Update;
 use crate::uplink::Uplink;
 
 /// What is heard is gathered for this long before it is looked at: waking once for each advertisement would cost more than all the rest.
@@ -52,6 +54,7 @@ pub async fn run(args: RunArgs, outbox: Outbox) -> Result<(), Failure> {
     let spool = Spool::start(spool_config, clock.clone(), move || spool_beat.beat())
         .map_err(|error| Failure::Failed(format!("the spool cannot be started: {error}")))?;
 
+    let update = Arc::new(Update::load(&state_dir));
     let cancel = CancellationToken::new();
     let radio = ble::start(args.radio.source(), args.radio_config(), cancel.child_token())
         .map_err(|error| Failure::Config(error.to_string()))?;
@@ -66,10 +69,18 @@ pub async fn run(args: RunArgs, outbox: Outbox) -> Result<(), Failure> {
         uploads: uplink.uploads(),
         spool_dir: state_dir.path().to_owned(),
         started_micros,
+        jobs: jobs::View::default(),
+        update: update.clone(),
     });
+    let (wanting, wanted) = jobs::wanted();
+    let helper = Helping::at(&args.jobs.helper_socket);
+    let apps_changed = jobs::AppsBell::default();
+    // Cancelled by a job that has brought another version of the agent.
+    let restart = CancellationToken::new();
 
+    let listeners = ble::socket::Listeners::default();
     let intake_beat = pulses.register("intake", Duration::from_secs(90));
-    let mut intake = tokio::spawn(intake(radio.heard, spool.clone(), intake_beat, cancel.clone()));
+    let mut intake = tokio::spawn(intake(radio.heard, listeners.clone(), spool.clone(), intake_beat, cancel.clone()));
     // Longer than the largest upload may take on the slowest line, its token renewed on the way.
     let uplink_beat = pulses.register("uplink", 4 * args.service.request_timeout.0 + Duration::from_secs(1_200));
     let uplinking = tokio::spawn({
@@ -105,7 +116,45 @@ pub async fn run(args: RunArgs, outbox: Outbox) -> Result<(), Failure> {
     });
     start("adapters", Box::pin(desired::tell_adapters(service.clone(), radio.adapters)));
     start("desired state", {
-        Box::pin(desired::follow(service.clone(), state_dir.clone(), radio.roles, args.service.request_timeout.0))
+        Box::pin(desired::follow(
+            service.clone(),
+            state_dir.clone(),
+            radio.roles,
+            wanting,
+            args.service.request_timeout.0,
+        ))
+    });
+    start("jobs", {
+        let jobs = Jobs {
+            service: service.clone(),
+            spool: spool.clone(),
+            clock: agent.clock.clone(),
+            state_dir: state_dir.clone(),
+            wanted,
+            helper: helper.clone(),
+            config: jobs::JobsConfig {
+                release_keys: args.jobs.release_keys,
+                headroom_bytes: args.spool.disk_headroom.0,
+            },
+            update: update.clone(),
+            health: agent.health.clone(),
+            view: agent.jobs.clone(),
+            apps_changed: apps_changed.clone(),
+            restart: restart.clone(),
+        };
+        Box::pin(async move { said(jobs.run().await) })
+    });
+    start("installed apps", {
+        let (service, clock, view) = (service.clone(), agent.clock.clone(), agent.jobs.clone());
+        Box::pin(jobs::report_installed(service, clock, helper, view, apps_changed))
+    });
+    start("update", {
+        let (service, health) = (service.clone(), agent.health.clone());
+        Box::pin(async move { update.confirm_when_sound(&service, &health).await })
+    });
+    start("certificate", {
+        let service = service.clone();
+        Box::pin(async move { service.keep_certificate().await })
     });
     start("control", {
         let (agent, state_dir) = (agent.clone(), state_dir.clone());
@@ -117,6 +166,18 @@ pub async fn run(args: RunArgs, outbox: Outbox) -> Result<(), Failure> {
         })
     });
 
+    if let Some(path) = args.reports.ble_socket {
+        start(
+            "socket for apps",
+            Box::pin(async move {
+                if let Err(error) = listeners.serve(&path).await {
+                    tracing::warn!(%error, path = %path.display(), "apps cannot hear what this hub hears");
+                    std::future::pending::<()>().await;
+                }
+            }),
+        );
+    }
+
     systemd::ready();
     tracing::info!(
         version = env!("CARGO_PKG_VERSION"), service = %service.url(), state_dir = %state_dir.path().display(),
@@ -125,6 +186,7 @@ pub async fn run(args: RunArgs, outbox: Outbox) -> Result<(), Failure> {
     let mut kept = None;
     let outcome = tokio::select! {
         stopped = asked_to_stop(args.stop_with_stdin) => stopped,
+        () = restart.cancelled() => Ok(()),
         // Only an error ends it while the agent runs.
         ended = &mut intake => {
             kept = Some(ended);
@@ -176,9 +238,10 @@ async fn stdin_end() -> Result<(), Failure> {
     Ok(())
 }
 
-/// From the radio to the spool, until the radio has ended.
+/// From the radio to apps that listen and to the spool, until the radio has ended.
 async fn intake(
     mut heard: ble::HeardReceiver,
+    listeners: ble::socket::Listeners,
     spool: Spool,
     beat: Beat,
     cancel: CancellationToken,
@@ -188,6 +251,7 @@ async fn intake(
         beat.beat();
         let Ok(items) = tokio::time::timeout(Duration::from_secs(20), heard.next()).await else { continue };
         let Some(items) = items else { break };
+        listeners.tell(&items);
         spool.append(items).await?;
         let lost = heard.dropped();
         if lost > lost_before {

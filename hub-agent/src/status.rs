@@ -6,6 +6,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use hub_protocol::job::{InstalledApp, InstalledAppState};
 use hub_protocol::telemetry::{ScanHealth, ScanState, SpoolHealth};
 use hub_protocol::{HubUuid, TenantUuid, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -13,8 +14,10 @@ use serde::{Deserialize, Serialize};
 use crate::ble::Health;
 use crate::clock::{self, Clock};
 use crate::cloud::{Access, Service};
+use crate::jobs::{JobShown, View};
 use crate::pulse::Pulses;
 use crate::spool::{Kind, Spool};
+use crate::update::{Update, UpdateShown};
 use crate::uplink::Uploads;
 
 /// How far back `status` looks for times in which the hub was blind.
@@ -31,6 +34,8 @@ pub struct Agent {
     pub spool_dir: PathBuf,
     /// Time since boot when the agent started.
     pub started_micros: i64,
+    pub jobs: View,
+    pub update: Arc<Update>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -77,6 +82,17 @@ pub struct Status {
     /// A part of the agent that hangs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stalled: Option<String>,
+    #[serde(default)]
+    pub update: UpdateShown,
+    /// The job under way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<JobShown>,
+    /// Absent where no helper answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub installed_apps: Option<Vec<InstalledApp>>,
+    /// Until when the hub's client certificate is good.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub certificate_not_after: Option<Timestamp>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -135,6 +151,7 @@ impl Agent {
         });
         let machine_now = clock::machine_now();
         let adapters = self.health.report(machine_now.plus_secs(-BLIND_SINCE_SECS), machine_now);
+        let jobs = self.jobs.get();
         Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             process_id: std::process::id(),
@@ -158,6 +175,10 @@ impl Agent {
             advertisements_per_sec: adapters.values().map(|adapter| adapter.advertisements_per_sec).sum(),
             adapters,
             stalled: self.pulses.stalled().map(str::to_owned),
+            update: self.update.shown(),
+            job: jobs.job,
+            installed_apps: jobs.installed,
+            certificate_not_after: self.service.certificate_not_after(),
         }
     }
 }
@@ -265,6 +286,34 @@ impl Status {
         if self.adapters.is_empty() {
             line("Adapter", "NONE: run `hub-agent check`".to_owned());
         }
+        if let Some(until) = self.certificate_not_after {
+            line("Certificate", format!("good for {}", span(until.as_secs() - now.as_secs())));
+        }
+        if self.update.on_trial {
+            line("Update", "this version is ON TRIAL until it has reached the service and heard the radio".to_owned());
+        }
+        if let Some(failed) = &self.update.last_failed {
+            line("Update", format!("the last to {} FAILED ({}): {}", failed.dir, failed.reason, failed.message));
+        }
+        if let Some(job) = &self.job {
+            line("Job", format!("{:?} {}: {}, {} %", job.job_type, job.hub_job_uuid, job.step, job.progress));
+            if let Some(trouble) = &job.trouble {
+                line("", trouble.clone());
+            }
+        }
+        for app in self.installed_apps.iter().flatten() {
+            let state = match app.state {
+                InstalledAppState::Running => "running",
+                InstalledAppState::Stopped => "stopped",
+                InstalledAppState::Failed => "FAILED",
+            };
+            let since = span(now.as_secs() - app.since.as_secs());
+            let mut value = format!("{} version {} {state} for {since}", app.app_uuid, app.version);
+            if let Some(message) = &app.message {
+                let _ = write!(value, ": {message}");
+            }
+            line("App", value);
+        }
         text
     }
 }
@@ -319,6 +368,27 @@ mod tests {
             advertisements_per_sec: 1.5,
             adapters: BTreeMap::new(),
             stalled: None,
+            update: UpdateShown {
+                version_dir: Some("1.2.3-abcdefabcdef".into()),
+                on_trial: true,
+                last_failed: Some(hub_agent::launch::FailedTrial {
+                    dir: "1.3.0-123456123456".into(),
+                    job_uuid: "job".into(),
+                    reason: "NOT_CONFIRMED".into(),
+                    message: "it reached no service".into(),
+                }),
+            },
+            job: None,
+            installed_apps: Some(vec![InstalledApp {
+                app_uuid: hub_protocol::AppUuid::default(),
+                release_uuid: hub_protocol::ReleaseUuid::default(),
+                version: "2.0.0".into(),
+                state: InstalledAppState::Failed,
+                message: Some("exit status 1".into()),
+                since: Timestamp::from_micros(-5_000_000),
+                restarts: 3,
+            }]),
+            certificate_not_after: Some(Timestamp::from_micros(7_200_000_000)),
         }
     }
 
@@ -333,6 +403,10 @@ mod tests {
             "2.0 KiB",
             "1m 30s old",
             "NONE: run",
+            "good for 2h 0m",
+            "ON TRIAL",
+            "1.3.0-123456123456 FAILED (NOT_CONFIRMED): it reached no service",
+            "version 2.0.0 FAILED for 5s: exit status 1",
         ] {
             assert!(text.contains(part), "{part:?} is missing in\n{text}");
         }

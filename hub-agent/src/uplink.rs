@@ -15,6 +15,7 @@ use crate::backoff::Backoff;
 use crate::clock::Clock;
 use crate::cloud::{Access, Answer, CallError, IDEMPOTENCY_KEY, Request, Service};
 use crate::identity::Credentials;
+use crate::jobs::JobRecord;
 use crate::pulse::Beat;
 use crate::spool::{Batch, Kind, PerKind, Spool, SpoolStopped, Verdict};
 
@@ -27,6 +28,9 @@ const SAY_REFUSALS_EVERY: Duration = Duration::from_secs(60);
 /// How long the loop rests at most: the watchdog wants to see it move.
 const LONGEST_REST: Duration = Duration::from_secs(20);
 
+/// Far more than the agent writes into one.
+const MAX_JOB_EVENT_BYTES: usize = 256 << 10;
+
 /// The slowest line that is waited for.
 const SLOWEST_BYTES_PER_SEC: u64 = 4 << 10;
 
@@ -34,7 +38,7 @@ pub struct Uplink {
     service: Arc<Service>,
     spool: Spool,
     clock: Arc<Clock>,
-    lanes: [Lane; 4],
+    lanes: [Lane; 5],
     /// Of the service as a whole, when it cannot be reached.
     backoff: Backoff,
     uploads: Arc<Uploads>,
@@ -244,6 +248,9 @@ impl Uplink {
 }
 
 async fn send(service: &Service, credentials: &Credentials, batch: &Batch) -> Result<Answer, CallError> {
+    if batch.kind == Kind::JobEvents {
+        return send_job_event(service, credentials, batch).await;
+    }
     let mut request = Request::post_json(path(batch.kind, credentials.hub_uuid), batch.body.clone())
         .header(CONTENT_ENCODING, "zstd")
         .header(IDEMPOTENCY_KEY, &batch.batch.to_string());
@@ -259,7 +266,20 @@ fn path(kind: Kind, hub_uuid: HubUuid) -> String {
         Kind::BleWindows => "/v1/ble/events/windowed".to_owned(),
         Kind::Telemetry => format!("/v1/hubs/{hub_uuid}/telemetry"),
         Kind::Logs => format!("/v1/hubs/{hub_uuid}/logs"),
+        // Never the place of an upload: each has its job's.
+        Kind::JobEvents => format!("/v1/hubs/{hub_uuid}/jobs"),
     }
+}
+
+/// What happened to one job. Its path has the job, and its key is the event's own: sent again it is stored once.
+async fn send_job_event(service: &Service, credentials: &Credentials, batch: &Batch) -> Result<Answer, CallError> {
+    let unreadable = |error: &dyn std::fmt::Display| CallError::Unreachable(format!("a job's event: {error}"));
+    let json = zstd::bulk::decompress(&batch.body, MAX_JOB_EVENT_BYTES).map_err(|error| unreadable(&error))?;
+    let JobRecord { hub_job_uuid, event } = serde_json::from_slice(&json).map_err(|error| unreadable(&error))?;
+    let path = format!("{}/{hub_job_uuid}/events", path(batch.kind, credentials.hub_uuid));
+    let body = serde_json::to_vec(&event).map_err(|error| unreadable(&error))?;
+    let request = Request::post_json(path, body).header(IDEMPOTENCY_KEY, &event.event_uuid.to_string());
+    service.call_as(credentials, &request).await
 }
 
 impl Refusals {
@@ -317,6 +337,11 @@ impl Lane {
             return Next::Settle(Verdict::Stored { rejected: rejected.len() as u64 });
         }
         match answer.status {
+            // The job is over or gone: nobody waits for the event any more.
+            404 | 409 if batch.kind == Kind::JobEvents && answer.problem().is_some() => {
+                tracing::info!(reason = answer.reason(), "the service has no use for an event of a job that is over");
+                Next::Settle(Verdict::Stored { rejected: 1 })
+            }
             413 if batch.records > 1 => {
                 self.max_records = (batch.records / 2).max(1);
                 Next::Settle(Verdict::TooLarge)

@@ -6,6 +6,42 @@ use uuid::Uuid;
 
 use crate::{AppUuid, HubJobUuid, ReleaseUuid, Timestamp};
 
+/// The words of an enumeration as a database keeps them: the same as on the wire.
+macro_rules! words {
+    ($type:ident { $($variant:ident = $word:literal),* $(,)? }) => {
+        impl $type {
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $word),*
+                }
+            }
+        }
+
+        impl TryFrom<String> for $type {
+            type Error = String;
+
+            fn try_from(word: String) -> Result<Self, String> {
+                match word.as_str() {
+                    $($word => Ok(Self::$variant),)*
+                    _ => Err(format!(concat!("{} is no ", stringify!($type)), word)),
+                }
+            }
+        }
+    };
+}
+
+words!(HubJobType { AppInstall = "APP_INSTALL", AppRemove = "APP_REMOVE", SelfUpdate = "SELF_UPDATE" });
+words!(HubJobStatus {
+    Pending = "PENDING",
+    Dispatched = "DISPATCHED",
+    Running = "RUNNING",
+    Succeeded = "SUCCEEDED",
+    Failed = "FAILED",
+    Cancelled = "CANCELLED",
+    Expired = "EXPIRED",
+});
+words!(InstalledAppState { Running = "RUNNING", Stopped = "STOPPED", Failed = "FAILED" });
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
@@ -161,6 +197,22 @@ pub enum InstalledAppState {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_are_those_of_the_wire() {
+        use HubJobStatus::{Cancelled, Dispatched, Expired, Failed, Pending, Running, Succeeded};
+        for status in [Pending, Dispatched, Running, Succeeded, Failed, Cancelled, Expired] {
+            assert_eq!(serde_json::to_value(status).expect("a word"), status.name());
+            assert_eq!(HubJobStatus::try_from(status.name().to_owned()), Ok(status));
+        }
+        for kind in [HubJobType::AppInstall, HubJobType::AppRemove, HubJobType::SelfUpdate] {
+            assert_eq!(serde_json::to_value(kind).expect("a word"), kind.name());
+        }
+        for state in [InstalledAppState::Running, InstalledAppState::Stopped, InstalledAppState::Failed] {
+            assert_eq!(serde_json::to_value(state).expect("a word"), state.name());
+        }
+        assert!(HubJobType::try_from("app_install".to_owned()).is_err());
+    }
 
     #[test]
     fn a_window_may_go_over_midnight() {

@@ -2,6 +2,7 @@
 //! Nothing here reads, writes or waits: no I/O, no clock, no configuration.
 
 pub mod ble;
+pub mod certificate;
 pub mod claim;
 pub mod envelope;
 pub mod hub;

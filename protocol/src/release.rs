@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use minisign_verify::{PublicKey, Signature};
+pub use minisign_verify::PublicKey;
+use minisign_verify::Signature;
 use serde::{Deserialize, Serialize};
 
 /// Most bytes a manifest may have.
@@ -140,16 +141,24 @@ pub fn parse(manifest: &[u8]) -> Result<ReleaseManifest, Distrust> {
 const MAX_ARGUMENTS: usize = 64;
 const MAX_TEXT_CHARS: usize = 1024;
 
+/// What [`is_name`] asks for.
+pub const NAME_FORM: &str = "must be 1 to 64 lower-case letters, digits and dashes, and not begin with a dash";
+
+/// Whether a release, and so an app, may be called this.
+pub fn is_name(text: &str) -> bool {
+    is_word(text, "-") && !text.starts_with('-')
+}
+
+fn is_word(text: &str, more: &str) -> bool {
+    let is_char = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || more.contains(char::from(b));
+    !text.is_empty() && text.len() <= 64 && text.bytes().all(is_char)
+}
+
 impl ReleaseManifest {
     fn check(&self) -> Result<(), Distrust> {
         let wrong = |field, problem: &str| Err(Distrust::Field { field, problem: problem.to_owned() });
-        let is_word = |text: &str, more: &str| {
-            !text.is_empty()
-                && text.len() <= 64
-                && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || more.contains(char::from(b)))
-        };
-        if !is_word(&self.name, "-") || self.name.starts_with('-') {
-            return wrong("name", "must be 1 to 64 lower-case letters, digits and dashes, and not begin with a dash");
+        if !is_name(&self.name) {
+            return wrong("name", NAME_FORM);
         }
         if !is_word(&self.architecture, "_") {
             return wrong("architecture", "must be as `uname -m` says it, such as x86_64 or aarch64, or any");

@@ -119,7 +119,7 @@ fn with_bodies() -> impl Iterator<Item = (Operation, &'static Value)> {
 }
 
 fn is_upload(operation: &Operation) -> bool {
-    ["/logs", "/telemetry", "/ble/events", "/windowed", "/v1/hubs/adapters"]
+    ["/logs", "/telemetry", "/ble/events", "/windowed", "/v1/hubs/adapters", "/{hubJobUuid}/events", "/installed-apps"]
         .iter()
         .any(|end| operation.path.ends_with(end))
 }

@@ -3,10 +3,12 @@
 
 mod audit;
 mod auth;
+mod desired;
 mod fleet;
 mod group_commit;
 mod ingest;
 mod raw;
+mod release;
 mod service;
 mod stream;
 mod wire;
@@ -19,8 +21,10 @@ usage: bench [NAME...] [--backend sqlite|postgres]
   ingest        a fleet's uploads of 50 events, beside the same rows written straight into the database
   group-commit  uploads of one event, 200 in flight, beside one transaction for each
   stream        time from upload to subscriber under load, and memory of idle subscribers
+  desired       hubs that wait for their desired state: memory, CPU, and the time until one has a job
   auth          what knowing and allowing a caller adds to a request, beside the same request without
   audit         filtered pages of a million audit entries, beside a look-up by primary key
+  release       a release of 500 MiB up and down: memory of the service, beside copying the file
   start         start of the service on an existing database
   agent         what an advertisement costs the agent, beside bleak on the same bus (by itself, or with no name given)
 
@@ -33,7 +37,9 @@ fn main() {
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
-            "ingest" | "group-commit" | "stream" | "auth" | "audit" | "start" => names.push(argument),
+            "ingest" | "group-commit" | "stream" | "desired" | "auth" | "audit" | "release" | "start" => {
+                names.push(argument)
+            }
             "--backend" => match arguments.next().as_deref() {
                 Some("sqlite") => backends.retain(|backend| *backend == Backend::Sqlite),
                 Some("postgres") => backends.retain(|backend| *backend == Backend::Postgres),
@@ -60,11 +66,17 @@ fn main() {
             if wanted("stream") {
                 stream::run(backend).await;
             }
+            if wanted("desired") {
+                desired::run(backend).await;
+            }
             if wanted("auth") {
                 auth::run(backend).await;
             }
             if wanted("audit") {
                 audit::run(backend).await;
+            }
+            if wanted("release") {
+                release::run(backend).await;
             }
             if wanted("start") {
                 service::measure_start(backend).await;

@@ -33,15 +33,17 @@ impl Service {
         self.dir.path().join("hub-cloud.sqlite")
     }
 
-    /// Resident memory, without what is shared with other processes.
+    /// CPU time of the service so far; not that of a database in another process.
+    pub fn cpu_time(&self) -> Duration {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.process.id())).expect("the service's times");
+        // Behind the name, which may hold blanks, user and system time are the 12th and 13th, in hundredths of a second.
+        let (_, fields) = stat.rsplit_once(')').expect("a name in parentheses");
+        let times = fields.split_whitespace().skip(11).take(2);
+        Duration::from_millis(times.map(|ticks| ticks.parse::<u64>().expect("a number") * 10).sum())
+    }
+
     pub fn resident_bytes(&self) -> u64 {
-        let path = format!("/proc/{}/smaps_rollup", self.process.id());
-        let text = std::fs::read_to_string(path).expect("the service's memory");
-        let kib = |name: &str| -> u64 {
-            let line = text.lines().find(|line| line.starts_with(name)).expect("a known line");
-            line.split_whitespace().nth(1).and_then(|number| number.parse().ok()).expect("a number")
-        };
-        (kib("Private_Clean:") + kib("Private_Dirty:")) * 1024
+        self.process.resident_bytes()
     }
 }
 

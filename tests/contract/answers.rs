@@ -9,12 +9,14 @@ use super::document::{object, operations, resolve};
 use super::world::{Objects, World};
 
 /// Operations that change something and leave no entry, and why.
-const UNAUDITED: [(&str, &str); 7] = [
+const UNAUDITED: [(&str, &str); 9] = [
     ("POST /v1/hubs/{hubUuid}/logs", "is data, kept in a log of its own"),
     ("POST /v1/hubs/{hubUuid}/telemetry", "is data"),
     ("POST /v1/ble/events", "is data"),
     ("POST /v1/ble/events/windowed", "is data"),
     ("POST /v1/hubs/adapters", "is what the hub sees, told again and again"),
+    ("PUT /v1/hubs/{hubUuid}/installed-apps", "is what the hub sees, told again and again"),
+    ("POST /v1/hubs/{hubUuid}/jobs/{hubJobUuid}/events", "is kept with its job"),
     (
         "POST /auth/password/forgot",
         "changes nothing yet: the work behind it has its entry, if there is such an account",

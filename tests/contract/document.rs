@@ -68,6 +68,11 @@ impl Operation {
         body["content"].get("application/json").map(|media| resolve(&media["schema"]))
     }
 
+    /// Whether the body is a file and not JSON.
+    pub fn takes_a_file(&self) -> bool {
+        self.value.get("requestBody").is_some_and(|body| !body["content"]["application/octet-stream"].is_null())
+    }
+
     pub fn path_parameters(&self) -> Vec<&str> {
         self.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}')).collect()
     }

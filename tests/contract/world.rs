@@ -2,11 +2,16 @@
 //! the first tenant's objects or with ones that are nowhere, bodies come from `samples.json` or, where it has none, from the body's schema.
 
 use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use hub_cloud::authz::permission::Role;
 use hub_cloud::config::Settings;
 use hub_cloud::db::sql;
-use hub_tests::{Backend, Call, Client, Options, Person, SimulatedHub, Tenant, TestApp, mail};
+use hub_protocol::AppUuid;
+use hub_protocol::release::ReleaseKind;
+use hub_tests::{
+    Backend, Call, Client, Maker, Options, Person, Recipe, SimulatedHub, Tenant, TestApp, certificates, mail, release,
+};
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
@@ -29,7 +34,19 @@ pub struct World {
     /// Member of no tenant, until let in.
     pub guest: Person,
     ble_event_id: i64,
+    maker: Maker,
+    /// Grows with every release that is made.
+    counter: AtomicU64,
+    app_uuid: AppUuid,
+    app_release_uuid: String,
+    /// Of the platform, and READY.
+    agent_release: Value,
 }
+
+/// The name of the first tenant's app.
+const APP: &str = "logger";
+/// The file of releases that are still to be uploaded.
+const FILE: &[u8] = b"the file of a release";
 
 /// Which objects a path names.
 #[derive(Clone, Copy, PartialEq)]
@@ -43,7 +60,9 @@ pub enum Objects {
 impl World {
     pub async fn new(backend: Backend) -> Self {
         // Mail waits for a server that is nowhere, with its tokens.
+        let maker = Maker::new();
         let settings = Settings {
+            release_keys: Some(maker.keys()),
             upload_limit_per_minute: Some(1_000_000),
             smtp_url: Some("smtp://127.0.0.1:9".to_owned()),
             mail_from: Some("hubs@example.com".to_owned()),
@@ -60,7 +79,48 @@ impl World {
         let ble_event_id = events["data"][0]["bleEventId"].as_i64().expect("a stored event");
         let guest = Person::register(&app.client()).await;
         let admin = guest.as_platform_admin(&app).tenant(tenant.tenant_uuid);
-        Self { app, tenant, other, hub, admin, guest, ble_event_id }
+        let app_uuid = release::make_app(&tenant, APP).await;
+        let app_release = release::make_app_release(&tenant, app_uuid, &maker, &Recipe::app(APP, "1.0.0", 1)).await;
+        let app_release_uuid = app_release["releaseUuid"].as_str().expect("a release's uuid").to_owned();
+        let agent_release = release::make_agent(&admin, &maker, &Recipe::agent("1.0.0", 1), json!({})).await;
+        let counter = AtomicU64::new(1);
+        Self {
+            app,
+            tenant,
+            other,
+            hub,
+            admin,
+            guest,
+            ble_event_id,
+            maker,
+            counter,
+            app_uuid,
+            app_release_uuid,
+            agent_release,
+        }
+    }
+
+    /// A release that there is none of yet.
+    fn recipe(&self, kind: ReleaseKind) -> Recipe {
+        let counter = self.counter.fetch_add(1, Ordering::Relaxed) + 1;
+        let version = format!("1.0.{counter}");
+        let recipe = match kind {
+            ReleaseKind::Agent => Recipe::agent(&version, counter),
+            ReleaseKind::App => Recipe::app(APP, &version, counter),
+        };
+        Recipe { file: FILE.to_vec(), ..recipe }
+    }
+
+    /// A release of the platform that awaits its file.
+    async fn new_agent_release(&self) -> Value {
+        let body = self.maker.body(&self.recipe(ReleaseKind::Agent), json!({"channel": "beta"}));
+        self.admin.post("/platform/agent-releases").json(&body).call().await.expect(201).data()
+    }
+
+    /// The path of a signed URL, for the next upload.
+    async fn upload_path(&self) -> String {
+        let made = self.new_agent_release().await;
+        made["uploadUrl"].as_str().expect("a URL").trim_start_matches("/installer/").to_owned()
     }
 
     /// The caller an operation is for, with all it asks of one.
@@ -104,11 +164,75 @@ impl World {
                 ("targetPersonaUuid" | "personaUuid", Objects::Real) => {
                     self.tenant.let_in(&self.guest, Role::Viewer).await.to_string()
                 }
+                // Which of the platform's releases it is matters to those who ask for it next.
+                ("releaseUuid", Objects::Real) if operation.method != "GET" => {
+                    let made = self.new_agent_release().await;
+                    made["releaseUuid"].as_str().expect("a release's uuid").to_owned()
+                }
+                ("policyUuid", Objects::Real) => self.policy_for(operation).await,
+                ("hubJobUuid" | "jobUuid", Objects::Real) => self.job().await,
+                ("id", Objects::Real) if operation.path.contains("/setup-delegations/") => self.delegation().await,
+                ("filename", Objects::Real) if operation.method == "PUT" => self.upload_path().await,
                 _ => self.object(name, objects),
             };
             path = path.replace(&format!("{{{name}}}"), &object);
         }
-        path
+        path + &self.query_of(operation)
+    }
+
+    /// What has to be in the query for the operation to succeed.
+    fn query_of(&self, operation: &Operation) -> String {
+        match operation.name().as_str() {
+            "GET /v1/agent/releases/latest" => "?architecture=x86_64".to_owned(),
+            "GET /tenant/downloads/asset-url" => {
+                format!("?category=HUB_AGENT&assetId={}", self.agent_release["assetId"])
+            }
+            "POST /tenant/hubs/{hubUuid}/jobs/app-remove" => format!("?appUuid={}", self.app_uuid),
+            _ => String::new(),
+        }
+    }
+
+    /// An update policy for the hub, whose rollout is such that this can be done to it.
+    async fn policy_for(&self, operation: &Operation) -> String {
+        let body = json!({"scope": "HUB", "hubUuid": self.hub.hub_uuid});
+        let made = self.tenant.client.put("/tenant/agent-update-policies").json(&body).call().await.expect(200).json();
+        let policy_uuid = made["data"]["policyUuid"].as_str().expect("a policy's uuid").to_owned();
+        let state = if operation.path.ends_with("/resume") { "HALTED" } else { "RUNNING" };
+        let now = self.app.app.clock.now();
+        let mut tx = self.app.app.db.begin().await.expect("a transaction");
+        sql("INSERT INTO update_rollouts (policy_uuid, release_uuid, version, architecture, state, percent, is_wanted, next_step_at, \
+             judged_from, started, succeeded, failed, silent, created_at, updated_at) \
+             VALUES ($1, $2, '1.0.0', 'x86_64', $3, 100, $4, $5, $5, 0, 0, 0, 0, $5, $5) \
+             ON CONFLICT (policy_uuid, release_uuid) DO UPDATE SET state = excluded.state")
+        .bind(policy_uuid.parse::<Uuid>().expect("a uuid"))
+        .bind(self.agent_release["releaseUuid"].as_str().and_then(|uuid| uuid.parse::<Uuid>().ok()).expect("a uuid"))
+        .bind(state)
+        .bind(true)
+        .bind(now)
+        .execute(&mut tx)
+        .await
+        .expect("a row");
+        tx.commit_unaudited("a test's own set-up").await.expect("a commit");
+        policy_uuid
+    }
+
+    /// A job of the hub that nothing has come of yet; whatever was to be done before is done with.
+    async fn job(&self) -> String {
+        let mut tx = self.app.app.db.begin().await.expect("a transaction");
+        sql("UPDATE hub_jobs SET status = 'CANCELLED', finished_at = created_at WHERE finished_at IS NULL")
+            .execute(&mut tx)
+            .await
+            .expect("an end");
+        tx.commit_unaudited("a test's own set-up").await.expect("a commit");
+        self.tenant.remove(&self.hub, self.app_uuid).await.to_string()
+    }
+
+    /// Somebody to whom the hub is lent.
+    async fn delegation(&self) -> String {
+        let path = format!("/tenant/hubs/{}/setup-delegations", self.hub.hub_uuid);
+        let body = json!({"userUuid": Uuid::new_v4()});
+        let made = self.tenant.client.post(&path).json(&body).call().await.expect(200).json();
+        made["data"]["id"].to_string()
     }
 
     /// A pending transfer that the rightful caller may do this to.
@@ -159,12 +283,18 @@ impl World {
         match (name, objects) {
             ("hubUuid" | "hub_uuid", Objects::Real) => self.hub.hub_uuid.to_string(),
             ("tenantUuid", Objects::Real) => self.tenant.tenant_uuid.to_string(),
+            ("appUuid", Objects::Real) => self.app_uuid.to_string(),
+            ("appReleaseUuid", Objects::Real) => self.app_release_uuid.clone(),
+            ("releaseUuid", Objects::Real) => {
+                self.agent_release["releaseUuid"].as_str().expect("a release's uuid").to_owned()
+            }
+            ("filename", Objects::Real) => "stable.json".to_owned(),
             ("address", Objects::Real) => ADAPTER.to_owned(),
             ("address", Objects::Unknown) => "FF:FF:FF:FF:FF:FF".to_owned(),
             ("bleEventId", Objects::Real) => self.ble_event_id.to_string(),
             ("claimCode", Objects::Unknown) => "0000-0000-0000-0000".to_owned(),
             ("apiKeyId", Objects::Unknown) => "999999999".to_owned(),
-            ("invitationId", Objects::Unknown) => "4242424242".to_owned(),
+            ("invitationId" | "id", Objects::Unknown) => "4242424242".to_owned(),
             (_, Objects::Unknown) if name.to_lowercase().ends_with("uuid") => Uuid::new_v4().to_string(),
             (_, Objects::Unknown) => "1".to_owned(),
             (_, Objects::Real) => panic!("tests/contract/world.rs makes no object for `{{{name}}}` yet: add one"),
@@ -176,6 +306,7 @@ impl World {
         let request = self.request_without_body(caller, operation, objects).await;
         match self.body(operation).await {
             Some(body) => request.json(&body),
+            None if operation.takes_a_file() => request.body(FILE),
             None => request,
         }
     }
@@ -238,8 +369,17 @@ impl World {
                 self.invite(&Tenant::create(&self.app.client()).await, email).await;
                 json!(mail::token_for(&self.app, email).await)
             }
+            "$appReleaseUuid" => json!(self.app_release_uuid),
+            "$agentReleaseUuid" => self.agent_release["releaseUuid"].clone(),
+            "$appName" => json!(format!("app-{}", Uuid::new_v4().simple())),
+            "$appRelease" => self.maker.body(&self.recipe(ReleaseKind::App), json!({})),
+            "$agentRelease" => self.maker.body(&self.recipe(ReleaseKind::Agent), json!({"channel": "beta"})),
+            "$channel" => json!(Uuid::new_v4().simple().to_string()),
             "$claimCode" => json!(self.tenant.claim_code().await),
             "$hubRefreshToken" => json!(self.hub.credentials.refresh_token),
+            "$hubUuid" => json!(self.hub.hub_uuid),
+            "$tenantUuid" => json!(self.tenant.tenant_uuid),
+            "$csr" => json!(certificates::request().1),
             "$now" => json!(self.app.app.clock.now()),
             _ => panic!("samples.json uses {name}, which tests/contract/world.rs does not know"),
         }

@@ -1,7 +1,7 @@
 //! The service itself, in this process, behind a real socket, on a database of its own.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 
@@ -135,6 +135,11 @@ impl TestApp {
     /// A caller without credentials.
     pub fn client(&self) -> Client {
         Client::new(&self.url)
+    }
+
+    /// Where it keeps what is not in the database.
+    pub fn data_dir(&self) -> &Path {
+        self.data_dir.path()
     }
 
     /// The database file, where it is one.

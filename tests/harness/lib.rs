@@ -2,14 +2,18 @@
 //! Nothing of the product is replaced here but the clock.
 
 pub mod app;
+pub mod certificates;
 pub mod client;
 pub mod cluster;
+pub mod fleet;
 pub mod hub;
 pub mod issuer;
 pub mod mail;
 pub mod people;
 pub mod postgres;
 pub mod process;
+pub mod release;
+pub mod s3;
 pub mod secrets;
 pub mod stream;
 
@@ -19,6 +23,7 @@ pub use hub::SimulatedHub;
 pub use mail::MailServer;
 pub use people::{ApiKey, Person, Tenant};
 pub use process::{Cloud, Process};
+pub use release::{Maker, Recipe};
 pub use stream::Follower;
 
 /// Says on standard error, past the test runner's capture, what was left out and what it takes. Where nothing may be left out

@@ -84,6 +84,17 @@ impl Process {
         self.child.id().expect("it was not waited for")
     }
 
+    /// Resident memory, without what is shared with other processes.
+    pub fn resident_bytes(&self) -> u64 {
+        let path = format!("/proc/{}/smaps_rollup", self.id());
+        let text = std::fs::read_to_string(path).expect("the process's memory");
+        let kib = |name: &str| -> u64 {
+            let line = text.lines().find(|line| line.starts_with(name)).expect("a known line");
+            line.split_whitespace().nth(1).and_then(|number| number.parse().ok()).expect("a number")
+        };
+        (kib("Private_Clean:") + kib("Private_Dirty:")) * 1024
+    }
+
     /// Whether it still runs.
     pub fn is_running(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
@@ -136,6 +147,10 @@ impl Cloud {
         let environment: Vec<(&str, &str)> =
             environment.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         Process::start("hub-cloud", &arguments, &environment)
+    }
+
+    pub fn resident_bytes(&self) -> u64 {
+        self.process.resident_bytes()
     }
 
     /// Kills it, starts it again on the same data and the same address, and waits until it answers.

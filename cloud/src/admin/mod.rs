@@ -1,5 +1,6 @@
-//! What the command line does that no endpoint may: making platform administrators, replacing keys. Whoever runs it holds the database and its keys.
+//! What the command line does that no endpoint may: making platform administrators, replacing keys and authorities. Whoever runs it holds the database and its keys.
 
+pub mod certificates;
 pub mod keys;
 
 use std::io::BufRead;

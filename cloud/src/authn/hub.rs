@@ -7,6 +7,7 @@ use hub_protocol::{HubUuid, TenantUuid, Timestamp};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::client_certificate;
 use super::keys::ISSUER;
 use crate::app::App;
 use crate::domain::hubs;
@@ -39,7 +40,7 @@ pub struct HubClaims {
     pub tenant_uuid: TenantUuid,
 }
 
-/// A hub whose token is the one in force.
+/// A hub whose token is the one in force, and that connected with a certificate of its own where the service asks for one.
 #[derive(Clone, Debug)]
 pub struct Hub {
     pub hub_uuid: HubUuid,
@@ -51,6 +52,10 @@ pub struct Hub {
 /// all the others of that commit.
 #[derive(Clone, Debug)]
 pub struct UploadingHub(pub Hub);
+
+/// As [`Hub`], with any certificate or none: on the paths by which a hub gets one.
+#[derive(Clone, Debug)]
+pub struct EnrollingHub(pub Hub);
 
 /// A hub that asks for a fresh token: the one it shows is genuine, but may have expired or been replaced. The refresh itself decides.
 #[derive(Clone, Debug)]
@@ -108,9 +113,20 @@ impl FromRequestParts<App> for Hub {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
+        // Boxed: a request may wait long after this.
+        let EnrollingHub(hub) = Box::pin(EnrollingHub::from_request_parts(parts, app)).await?;
+        Box::pin(client_certificate::check(parts, app, hub.hub_uuid)).await?;
+        Ok(hub)
+    }
+}
+
+impl FromRequestParts<App> for EnrollingHub {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
         let hub = unexpired(parts, app).await?;
         hub.require_in_force(app).await?;
-        Ok(hub)
+        Ok(Self(hub))
     }
 }
 
@@ -119,6 +135,7 @@ impl FromRequestParts<App> for UploadingHub {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
         let hub = Self(unexpired(parts, app).await?);
+        client_certificate::check(parts, app, hub.0.hub_uuid).await?;
         // For whoever reads the body.
         parts.extensions.insert(hub.clone());
         Ok(hub)

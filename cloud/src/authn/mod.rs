@@ -2,6 +2,7 @@
 //! decided in `authz`.
 
 pub mod api_key;
+pub mod client_certificate;
 pub mod hub;
 pub mod key_shares;
 pub mod keys;

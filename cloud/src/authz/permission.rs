@@ -76,7 +76,7 @@ pub const BITS: [(&str, u8); 4] = [("READ", READ), ("WRITE", WRITE), ("OPERATE",
 pub struct KeyScopes(Arc<[String]>);
 
 /// Every scope there is.
-pub const SCOPES: [&str; 14] = [
+pub const SCOPES: [&str; 15] = [
     "hubs:read",
     "hubs:write",
     "devices:read",
@@ -89,6 +89,7 @@ pub const SCOPES: [&str; 14] = [
     "pipelines:read",
     "pipelines:write",
     "releases:read",
+    "releases:write",
     "audit:read",
     "billing:read",
 ];
@@ -179,6 +180,7 @@ macro_rules! permissions {
 permissions! {
     HubsRead,          READ,    Scope("hubs:read");
     HubsWrite,         WRITE,   Scope("hubs:write");
+    HubsOperate,       OPERATE, Scope("hubs:write");
     ClaimCodesRead,    READ,    Scope("hubs:read");
     ClaimCodesWrite,   WRITE,   Scope("hubs:write");
     BleRead,           READ,    Scope("ble:read");
@@ -187,8 +189,12 @@ permissions! {
     TenantUpdate,      MANAGE,  Never;
     TenantOwn,         OWN,     Never;
     ApiKeysManage,     MANAGE,  Never;
+    ReleasesRead,      READ,    Scope("releases:read");
+    ReleasesWrite,     WRITE,   Scope("releases:write");
     AuditRead,         MANAGE,  Scope("audit:read");
     Diagnostics,       READ,    Any;
+    UpdatePoliciesRead, READ,   Scope("releases:read");
+    UpdatePoliciesOperate, OPERATE, Scope("hubs:write");
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use super::permission::{KeyAccess, Permission, Role};
 use super::scope::Scope;
 use crate::app::App;
 use crate::authn::api_key::{self, ApiKey};
-use crate::authn::hub::{Hub, RefreshingHub, UploadingHub};
+use crate::authn::hub::{EnrollingHub, Hub, RefreshingHub, UploadingHub};
 use crate::authn::user::{self, User};
 use crate::error::{Error, Result};
 use crate::http::extract::path_parameter;
@@ -284,6 +284,12 @@ impl OperationInput for User {
 }
 
 impl OperationInput for Hub {
+    fn operation_input(_: &mut GenContext, operation: &mut Operation) {
+        describe(operation, "hub", &["hub"]);
+    }
+}
+
+impl OperationInput for EnrollingHub {
     fn operation_input(_: &mut GenContext, operation: &mut Operation) {
         describe(operation, "hub", &["hub"]);
     }

@@ -39,6 +39,14 @@ impl Dialect {
         }
     }
 
+    /// Makes a rule over all rows of a table hold: nobody else writes to it until the transaction ends. SQLite has one writer.
+    pub fn lock_table(self, table: &str) -> Option<String> {
+        match self {
+            Self::Postgres => Some(format!("LOCK TABLE {table} IN SHARE ROW EXCLUSIVE MODE")),
+            Self::Sqlite => None,
+        }
+    }
+
     pub const fn name(self) -> &'static str {
         match self {
             Self::Postgres => "postgres",

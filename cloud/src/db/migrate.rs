@@ -32,6 +32,36 @@ const VERSIONS: &[Version] = &[
         postgres: include_str!("../../../migrations/postgres/0002_people.sql"),
         sqlite: include_str!("../../../migrations/sqlite/0002_people.sql"),
     },
+    Version {
+        number: 3,
+        name: "releases",
+        postgres: include_str!("../../../migrations/postgres/0003_releases.sql"),
+        sqlite: include_str!("../../../migrations/sqlite/0003_releases.sql"),
+    },
+    Version {
+        number: 4,
+        name: "jobs",
+        postgres: include_str!("../../../migrations/postgres/0004_jobs.sql"),
+        sqlite: include_str!("../../../migrations/sqlite/0004_jobs.sql"),
+    },
+    Version {
+        number: 5,
+        name: "update_policies",
+        postgres: include_str!("../../../migrations/postgres/0005_update_policies.sql"),
+        sqlite: include_str!("../../../migrations/sqlite/0005_update_policies.sql"),
+    },
+    Version {
+        number: 6,
+        name: "certificates",
+        postgres: include_str!("../../../migrations/postgres/0006_certificates.sql"),
+        sqlite: include_str!("../../../migrations/sqlite/0006_certificates.sql"),
+    },
+    Version {
+        number: 7,
+        name: "setup_delegations",
+        postgres: include_str!("../../../migrations/postgres/0007_setup_delegations.sql"),
+        sqlite: include_str!("../../../migrations/sqlite/0007_setup_delegations.sql"),
+    },
 ];
 
 fn migrator(text: impl Fn(&Version) -> &'static str) -> Migrator {

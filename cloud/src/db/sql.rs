@@ -4,7 +4,9 @@
 use std::fmt::Write;
 
 use futures_util::future::BoxFuture;
-use hub_protocol::{BatchUuid, HubUuid, PersonaUuid, TenantUuid, Timestamp, UserUuid};
+use hub_protocol::{
+    AppUuid, BatchUuid, HubJobUuid, HubUuid, PersonaUuid, ReleaseUuid, TenantUuid, Timestamp, UserUuid,
+};
 use sqlx::error::BoxDynError;
 use sqlx::postgres::{PgArguments, PgRow};
 use sqlx::sqlite::{SqliteArguments, SqliteRow};
@@ -58,6 +60,9 @@ arg_from! {
     UserUuid => Uuid(|id: UserUuid| id.0),
     PersonaUuid => Uuid(|id: PersonaUuid| id.0),
     BatchUuid => Uuid(|id: BatchUuid| id.0),
+    HubJobUuid => Uuid(|id: HubJobUuid| id.0),
+    AppUuid => Uuid(|id: AppUuid| id.0),
+    ReleaseUuid => Uuid(|id: ReleaseUuid| id.0),
 }
 
 /// A row type that decodes on both databases.

@@ -86,6 +86,7 @@ pub fn config(mut settings: Settings, file: Option<&Path>) -> Result<Config, Con
         ("public-url", settings.public_url.is_some()),
         ("tls-cert", settings.tls_cert.is_some()),
         ("tls-key", settings.tls_key.is_some()),
+        ("client-certificates", settings.client_certificates.is_some()),
         ("master-key", settings.master_key.is_some()),
     ];
     if let Some((key, _)) = of_a_real_service.iter().find(|(_, given)| *given) {

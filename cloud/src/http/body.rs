@@ -25,6 +25,8 @@ const MAX_PASSED_OVER_BYTES: usize = 32 * 1024 * 1024;
 const PATIENCE: Duration = Duration::from_secs(30);
 /// After that long a body has to have come at this pace, or it holds a connection for ever a byte at a time. The slowest of radio links is faster.
 const MIN_BYTES_PER_SEC: usize = 1024;
+/// The same for a file, which is far larger and comes from somebody with a better link.
+const MIN_FILE_BYTES_PER_SEC: usize = 32 * 1024;
 /// Above this, unpacking runs beside the request threads, not on them.
 const INLINE_UNPACK_BYTES: usize = 64 * 1024;
 
@@ -32,13 +34,17 @@ const INLINE_UNPACK_BYTES: usize = 64 * 1024;
 pub async fn read_json(request: Request) -> Result<Bytes> {
     require_json(request.headers())?;
     if encoding(request.headers())? != Encoding::Identity {
-        return Err(Error::new(
-            StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            "UNSUPPORTED_ENCODING",
-            "this endpoint takes no `Content-Encoding`; send the body as it is",
-        ));
+        return Err(packed_for_nothing());
     }
     read(request, MAX_JSON_BYTES).await
+}
+
+fn packed_for_nothing() -> Error {
+    Error::new(
+        StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        "UNSUPPORTED_ENCODING",
+        "this endpoint takes no `Content-Encoding`; send the body as it is",
+    )
 }
 
 /// An upload that was read.
@@ -79,14 +85,18 @@ impl Packed {
 }
 
 async fn read(request: Request, limit: usize) -> Result<Bytes> {
-    let declared = request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
-    if declared.is_some_and(|length: u64| length > limit as u64) {
+    if declared_length(&request).is_some_and(|length| length > limit as u64) {
         if !request.headers().contains_key(header::EXPECT) {
             pass_over(request.into_body(), PATIENCE).await;
         }
         return Err(too_large(limit, ""));
     }
     read_body(request.into_body(), limit, PATIENCE).await
+}
+
+/// How long the body is, if its sender says so.
+pub fn declared_length(request: &Request) -> Option<u64> {
+    request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok())
 }
 
 /// Reads what is refused anyway: few clients look for an answer before they have sent all. One that waits for `100 Continue` does, and one
@@ -118,21 +128,31 @@ async fn read_body(body: Body, limit: usize, patience: Duration) -> Result<Bytes
 }
 
 /// A body as it comes.
-struct Frames {
+pub struct Frames {
     stream: BodyDataStream,
     patience: Duration,
+    min_bytes_per_sec: usize,
     started: Instant,
     bytes: usize,
 }
 
 impl Frames {
     fn new(body: Body, patience: Duration) -> Self {
-        Self { stream: body.into_data_stream(), patience, started: Instant::now(), bytes: 0 }
+        let stream = body.into_data_stream();
+        Self { stream, patience, min_bytes_per_sec: MIN_BYTES_PER_SEC, started: Instant::now(), bytes: 0 }
+    }
+
+    /// Of a file that is sent as it is.
+    pub fn of_file(request: Request) -> Result<Self> {
+        if encoding(request.headers())? != Encoding::Identity {
+            return Err(packed_for_nothing());
+        }
+        Ok(Self { min_bytes_per_sec: MIN_FILE_BYTES_PER_SEC, ..Self::new(request.into_body(), PATIENCE) })
     }
 
     /// The next part. It is waited for no longer than the patience lasts, and no longer than the pace of all that came allows.
-    async fn next(&mut self) -> Result<Option<Bytes>> {
-        let earned = Duration::from_secs((self.bytes / MIN_BYTES_PER_SEC) as u64);
+    pub async fn next(&mut self) -> Result<Option<Bytes>> {
+        let earned = Duration::from_secs((self.bytes / self.min_bytes_per_sec) as u64);
         let deadline = (Instant::now() + self.patience).min(self.started + self.patience + earned);
         match tokio::time::timeout_at(deadline, self.stream.next()).await {
             Ok(Some(Ok(data))) => {

@@ -33,7 +33,8 @@ impl IfNoneMatch {
 
     /// The comparison is weak, as the header asks: a cache in between may have weakened the tag.
     pub fn matches(&self, etag: &str) -> bool {
-        self.0.iter().any(|tag| tag == "*" || tag.strip_prefix("W/").unwrap_or(tag) == etag)
+        let opaque = |tag: &str| tag.strip_prefix("W/").unwrap_or(tag).to_owned();
+        self.0.iter().any(|tag| tag == "*" || opaque(tag) == opaque(etag))
     }
 }
 

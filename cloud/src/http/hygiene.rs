@@ -16,6 +16,8 @@ use crate::error::Error;
 const TIME_LIMIT: Duration = Duration::from_secs(120);
 /// The same for hubs: an upload of 4 MiB may come over the slowest link.
 const HUB_TIME_LIMIT: Duration = Duration::from_secs(4500);
+/// The same for a release's file, which comes and goes under a URL of its own and has a pace to keep.
+const FILE_TIME_LIMIT: Duration = Duration::from_secs(24 * 3600);
 /// A page may remember for so long that it may call.
 const PREFLIGHT_MAX_AGE: Duration = Duration::from_secs(3600);
 
@@ -74,7 +76,11 @@ pub fn cors(app: &App) -> CorsLayer {
 
 /// No request lasts for ever, whatever it waits for.
 pub async fn time_limit(request: Request, next: Next) -> Response {
-    let limit = if request.uri().path().starts_with("/v1/") { HUB_TIME_LIMIT } else { TIME_LIMIT };
+    let limit = match request.uri().path() {
+        path if path.starts_with("/v1/") => HUB_TIME_LIMIT,
+        path if path.starts_with("/installer/") => FILE_TIME_LIMIT,
+        _ => TIME_LIMIT,
+    };
     match tokio::time::timeout(limit, next.run(request)).await {
         Ok(response) => response,
         Err(_) => {

@@ -16,3 +16,4 @@ mod remainder;
 pub mod request_id;
 pub mod router;
 pub mod serve;
+mod tls;

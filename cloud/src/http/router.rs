@@ -14,8 +14,11 @@ use tower_http::catch_panic::CatchPanicLayer;
 use super::{client_address, health, hygiene, metrics, openapi, remainder, request_id};
 use crate::app::App;
 use crate::domain::hubs::http::{platform as platform_hubs, protocol as hub, tenant as tenant_hubs};
+use crate::domain::jobs::http::{platform as platform_jobs, protocol as own_jobs, tenant as tenant_jobs};
+use crate::domain::releases::http as releases;
 use crate::domain::{
-    accounts, api_keys, audit, ble, claim_codes, diagnostics, invitations, streams, telemetry, tenants, transfers,
+    accounts, api_keys, audit, ble, certificates, claim_codes, diagnostics, invitations, policies, setup_delegations,
+    streams, telemetry, tenants, transfers,
 };
 use crate::error::Error;
 
@@ -168,11 +171,38 @@ fn routes() -> ApiRouter<App> {
         )
         .api_route("/v1/hubs/claim", post_with(hub::claim, doc("hub-api", "Become a hub of the code's tenant")))
         .api_route("/v1/hubs/refresh", post_with(hub::refresh, doc("hub-api", "Get a fresh access token")))
+        .api_route(
+            "/v1/hubs/{hubUuid}/certificates",
+            post_with(certificates::http::issue, doc("hub-api", "Get a client certificate for a key of the hub's own")),
+        )
+        .api_route(
+            "/v1/hubs/ca-bundle",
+            get_with(
+                certificates::http::ca_bundle,
+                doc_as("application/x-pem-file", "hub-api", "The roots of hubs' certificates, in PEM form"),
+            ),
+        )
         .api_route("/v1/hubs/adapters", post_with(hub::store_adapters, doc("hub-api", "Report all Bluetooth adapters")))
         .api_route("/v1/hubs/scan-config", get_with(hub::scan_config, doc("hub-api", "What to look for on the air")))
         .api_route(
             "/v1/hubs/{hubUuid}/desired-state",
             get_with(hub::desired_state, doc("hub-api", "What is wanted of the hub, now or once it changes")),
+        )
+        .api_route(
+            "/v1/hubs/{hubUuid}/jobs/{hubJobUuid}/events",
+            post_with(own_jobs::record_event, doc("hub-api", "Tell what happened to a job")),
+        )
+        .api_route(
+            "/v1/hubs/{hubUuid}/installed-apps",
+            put_with(own_jobs::report_installed_apps, doc("hub-api", "Report all installed apps")),
+        )
+        .api_route(
+            "/v1/apps/{appReleaseUuid}/manifest",
+            get_with(releases::protocol::app_manifest, doc("hub-api", "A release of an app, and where its file is")),
+        )
+        .api_route(
+            "/v1/agent/releases/latest",
+            get_with(releases::protocol::latest_agent, doc("hub-api", "The newest agent there is for the hub")),
         )
         .api_route("/v1/test", get_with(hub::test, doc("hub-api", "Who the service takes the hub for")))
         // --- hubs, for their tenant
@@ -210,6 +240,53 @@ fn routes() -> ApiRouter<App> {
             "/tenant/hubs/{hubUuid}/telemetry",
             get_with(telemetry::http::list_telemetry, doc("tenant-hubs", "Telemetry of a hub, latest first")),
         )
+        // --- what hubs are to do, and the apps that come of it
+        .api_route(
+            "/tenant/hubs/{hubUuid}/jobs",
+            get_with(tenant_jobs::list, doc("tenant-hubs", "Jobs of a hub, newest first")),
+        )
+        .api_route(
+            "/tenant/hubs/{hubUuid}/jobs/app-install",
+            post_with(tenant_jobs::install_app, doc("tenant-hubs", "Have a hub install a release of an app")),
+        )
+        .api_route(
+            "/tenant/hubs/{hubUuid}/jobs/app-remove",
+            post_with(tenant_jobs::remove_app, doc("tenant-hubs", "Have a hub remove an app")),
+        )
+        .api_route(
+            "/tenant/hubs/{hubUuid}/jobs/{hubJobUuid}",
+            delete_with(tenant_jobs::cancel, doc("tenant-hubs", "Cancel a job that is not over")),
+        )
+        .api_route(
+            "/tenant/hubs/{hubUuid}/apps",
+            get_with(tenant_jobs::apps, doc("tenant-hubs", "Apps that should be installed on a hub")),
+        )
+        .api_route(
+            "/tenant/hubs/{hubUuid}/installed-apps",
+            get_with(tenant_jobs::installed_apps, doc("tenant-hubs", "Apps that a hub reports as installed")),
+        )
+        .api_route(
+            "/tenant/hub-monitoring/{hubUuid}/jobs",
+            get_with(tenant_jobs::page, doc("tenant-monitoring", "Jobs of a hub, as pages")),
+        )
+        .api_route(
+            "/tenant/hub-monitoring/{hubUuid}/jobs/{jobUuid}",
+            get_with(tenant_jobs::get, doc("tenant-monitoring", "One job, with what is wanted and what came of it")),
+        )
+        .api_route(
+            "/tenant/hub-monitoring/{hubUuid}/jobs/{jobUuid}/events",
+            get_with(tenant_jobs::page_events, doc("tenant-monitoring", "What a hub told about a job, as pages")),
+        )
+        // --- who may set a hub up
+        .api_route(
+            "/tenant/hubs/{hubUuid}/setup-delegations",
+            get_with(setup_delegations::http::list, doc("tenant-hubs", "Whom a hub is lent to, newest first"))
+                .post_with(setup_delegations::http::create, doc("tenant-hubs", "Lend a hub to a person to set it up")),
+        )
+        .api_route(
+            "/tenant/hubs/{hubUuid}/setup-delegations/{id}",
+            delete_with(setup_delegations::http::delete, doc("tenant-hubs", "Take a lent hub back")),
+        )
         .api_route(
             "/tenant/hub-monitoring/{hubUuid}/logs",
             get_with(telemetry::http::page_logs, doc("tenant-monitoring", "Log entries of a hub, as pages")),
@@ -226,6 +303,92 @@ fn routes() -> ApiRouter<App> {
             "/tenant/ble-query/events/{bleEventId}",
             get_with(ble::http::get_detail, doc("tenant-ble", "One BLE event, with what the hub sent")),
         )
+        // --- what may be installed
+        .api_route(
+            "/tenant/apps",
+            get_with(releases::apps::list, doc("tenant-apps", "Apps, newest first"))
+                .post_with(releases::apps::create, doc("tenant-apps", "Make an app")),
+        )
+        .api_route("/tenant/apps/{appUuid}", get_with(releases::apps::get, doc("tenant-apps", "One app")))
+        .api_route(
+            "/tenant/apps/{appUuid}/releases",
+            get_with(releases::apps::list_releases, doc("tenant-apps", "An app's releases, newest first")).post_with(
+                releases::apps::create_release,
+                doc("tenant-apps", "Add a signed release, whose file is uploaded next"),
+            ),
+        )
+        .api_route(
+            "/tenant/agent-releases",
+            get_with(releases::tenant::list, doc("tenant-releases", "Agent releases, newest first")),
+        )
+        .api_route(
+            "/tenant/agent-releases/{releaseUuid}",
+            get_with(releases::tenant::get, doc("tenant-releases", "One agent release")),
+        )
+        .api_route(
+            "/tenant/downloads/manifest",
+            get_with(releases::downloads::manifest, doc("tenant-downloads", "What there is to install hubs from")),
+        )
+        .api_route(
+            "/tenant/downloads/asset-url",
+            get_with(releases::downloads::asset_url, doc("tenant-downloads", "Where a file is, for five minutes")),
+        )
+        .api_route(
+            "/installer/{filename}",
+            get_with(releases::installer::download, doc("public", "The update feed of a channel, or a release's file"))
+                .put_with(releases::installer::upload, doc("public", "Upload a release's file to its signed URL")),
+        )
+        .api_route(
+            "/platform/agent-releases",
+            get_with(releases::platform::list, doc("platform", "Agent releases, newest first")).post_with(
+                releases::platform::create,
+                doc("platform", "Add a signed release, whose file is uploaded next"),
+            ),
+        )
+        .api_route(
+            "/platform/agent-releases/{releaseUuid}",
+            patch_with(releases::platform::update, doc("platform", "Offer a release or not, or change its channel")),
+        )
+        // --- which release of the agent hubs run
+        .api_route(
+            "/tenant/agent-update-policies",
+            get_with(policies::http::list, doc("tenant-releases", "Update policies, newest first"))
+                .put_with(policies::http::put, doc("tenant-releases", "Make or replace an update policy")),
+        )
+        .api_route(
+            "/tenant/agent-update-policies/{policyUuid}",
+            get_with(policies::http::get, doc("tenant-releases", "One update policy, and how far its rollouts are"))
+                .delete_with(policies::http::delete, doc("tenant-releases", "Remove an update policy")),
+        )
+        .api_route(
+            "/tenant/agent-update-policies/{policyUuid}/rollout/resume",
+            post_with(policies::http::resume, doc("tenant-releases", "Let halted rollouts go on")),
+        )
+        .api_route(
+            "/tenant/agent-update-policies/{policyUuid}/rollout/halt",
+            post_with(policies::http::halt, doc("tenant-releases", "Halt rollouts")),
+        )
+        .api_route(
+            "/tenant/agent-update-policies/{policyUuid}/rollout/abort",
+            post_with(policies::http::abort, doc("tenant-releases", "Give rollouts up")),
+        )
+        .api_route(
+            "/platform/agent-update-policies",
+            get_with(policies::http::list_all, doc("platform", "Update policies of all tenants, newest first"))
+                .put_with(policies::http::put_any, doc("platform", "Make or replace an update policy")),
+        )
+        .api_route(
+            "/platform/agent-update-policies/{policyUuid}/rollout/resume",
+            post_with(policies::http::resume_any, doc("platform", "Let halted rollouts go on")),
+        )
+        .api_route(
+            "/platform/agent-update-policies/{policyUuid}/rollout/halt",
+            post_with(policies::http::halt_any, doc("platform", "Halt rollouts")),
+        )
+        .api_route(
+            "/platform/agent-update-policies/{policyUuid}/rollout/abort",
+            post_with(policies::http::abort_any, doc("platform", "Give rollouts up")),
+        )
         // --- live streams
         .api_route(
             "/tenant/stream/ble/events",
@@ -234,6 +397,10 @@ fn routes() -> ApiRouter<App> {
         .api_route(
             "/tenant/stream/hubs/{hubUuid}/logs",
             get_with(streams::http::hub_logs, doc("tenant-streams", "Log entries of a hub, live")),
+        )
+        .api_route(
+            "/tenant/stream/hubs/{hubUuid}/jobs",
+            get_with(streams::http::hub_job_events, doc("tenant-streams", "What a hub tells about its jobs, live")),
         )
         // --- the platform
         .api_route(
@@ -255,6 +422,10 @@ fn routes() -> ApiRouter<App> {
         .api_route(
             "/platform/hubs/{hub_uuid}/block",
             post_with(platform_hubs::block, doc("platform", "Shut a hub out and revoke its tokens")),
+        )
+        .api_route(
+            "/platform/hubs/{hubUuid}/jobs/self-update",
+            post_with(platform_jobs::self_update, doc("platform", "Have a hub update its agent to a release")),
         )
         .api_route(
             "/platform/hubs/{hub_uuid}/unblock",

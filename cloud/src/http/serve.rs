@@ -2,22 +2,16 @@
 
 use std::future::{Ready, ready};
 use std::net::{SocketAddr, TcpListener};
-use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use axum_server::Handle;
 use axum_server::accept::Accept;
-use axum_server::tls_rustls::{RustlsAcceptor, RustlsConfig};
 use rustix::net::sockopt;
-use rustls::ServerConfig;
-use rustls::pki_types::pem::{self, PemObject};
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio::net::TcpStream;
 
+use super::tls::Tls;
 use crate::app::{App, StartError};
-use crate::config::TlsFiles;
 
 /// A client gets this long to send a request's head.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(20);
@@ -31,13 +25,13 @@ const UNTAKEN_TIMEOUT: Duration = Duration::from_secs(30);
 pub struct Server {
     listener: TcpListener,
     address: SocketAddr,
-    tls: Option<RustlsConfig>,
+    tls: Option<Tls>,
 }
 
 impl Server {
     pub async fn bind(app: &App) -> Result<Self, StartError> {
         let tls = match &app.config.tls {
-            Some(files) => Some(RustlsConfig::from_config(Arc::new(tls_config(files)?))),
+            Some(files) => Some(Tls::load(app, files).await?),
             None => None,
         };
         let listen = app.config.listen;
@@ -67,8 +61,8 @@ impl Server {
         let service = router.into_make_service_with_connect_info::<SocketAddr>();
         let served = match self.tls {
             Some(tls) => {
-                let acceptor = RustlsAcceptor::new(tls).acceptor(Tuned);
-                let mut server = axum_server::from_tcp(self.listener)?.acceptor(acceptor).handle(handle);
+                let mut server = axum_server::from_tcp(self.listener)?.acceptor(tls.acceptor()).handle(handle);
+                app.workers.spawn(tls.follow_authorities(app.clone()));
                 limit(server.http_builder());
                 server.serve(service).await
             }
@@ -82,37 +76,6 @@ impl Server {
         stopping.abort();
         served
     }
-}
-
-/// The two files are read apart, so that the message can name the one at fault.
-fn tls_config(files: &TlsFiles) -> Result<ServerConfig, StartError> {
-    let wrong = |key: &'static str, file: &Path, reason: String| StartError::Tls {
-        key,
-        file: file.display().to_string(),
-        reason,
-    };
-    let wrong_cert = |reason: String| wrong("tls-cert", &files.cert, reason);
-    let wrong_key = |reason: String| wrong("tls-key", &files.key, reason);
-    let text = std::fs::read(&files.cert).map_err(|error| wrong_cert(error.to_string()))?;
-    let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(&text)
-        .collect::<Result<_, _>>()
-        .map_err(|error| wrong_cert(format!("it is not PEM: {error}")))?;
-    if chain.is_empty() {
-        return Err(wrong_cert("it holds no certificate in PEM form".into()));
-    }
-    let text = std::fs::read(&files.key).map_err(|error| wrong_key(error.to_string()))?;
-    let key = PrivateKeyDer::from_pem_slice(&text).map_err(|error| match error {
-        pem::Error::NoItemsFound => wrong_key("it holds no private key in PEM form".into()),
-        error => wrong_key(format!("it is not PEM: {error}")),
-    })?;
-    let builder = ServerConfig::builder().with_no_client_auth();
-    let mut config = builder.with_single_cert(chain, key).map_err(|error| match error {
-        rustls::Error::InconsistentKeys(_) => wrong_key(format!("it is not the key of {}", files.cert.display())),
-        rustls::Error::InvalidCertificate(_) => wrong_cert(error.to_string()),
-        error => wrong_key(error.to_string()),
-    })?;
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    Ok(config)
 }
 
 /// Ctrl-C, or systemd's SIGTERM.
@@ -137,7 +100,7 @@ fn limit(builder: &mut hyper_util::server::conn::auto::Builder<hyper_util::rt::T
 
 /// Sets a connection up: small answers leave at once, and one whose other end is gone or stuck does not stay for ever.
 #[derive(Clone, Copy)]
-struct Tuned;
+pub struct Tuned;
 
 impl<S> Accept<TcpStream, S> for Tuned {
     type Stream = TcpStream;

@@ -338,7 +338,7 @@ impl Rows {
         self.device_instance_ids.iter().all(Option::is_none) && self.window_starts.iter().all(Option::is_none)
     }
 
-    fn into_bulk(self, kind: Kind) -> Bulk {
+    fn into_bulk(self, kind: Kind) -> Option<Bulk> {
         let is_plain = self.has_only_plain_events();
         let mut columns =
             vec![Column::Uuid(self.tenants), Column::Uuid(self.hubs), Column::Int(self.ids), Column::Text(self.texts)];
@@ -354,8 +354,9 @@ impl Rows {
             }
             Kind::Logs => "INSERT INTO hub_logs (tenant_uuid, hub_uuid, hub_log_id, body)",
             Kind::Telemetry => "INSERT INTO hub_telemetry (tenant_uuid, hub_uuid, hub_telemetry_id, body)",
+            Kind::JobEvents => return None,
         };
-        Bulk { head, columns, tail: "" }
+        Some(Bulk { head, columns, tail: "" })
     }
 }
 
@@ -387,7 +388,9 @@ async fn store_records(
     }
     let mut count = 0;
     for (kind, rows) in rows {
-        count += rows.into_bulk(kind).execute(tx).await?;
+        if let Some(bulk) = rows.into_bulk(kind) {
+            count += bulk.execute(tx).await?;
+        }
     }
     Ok((published.into_values().collect(), count))
 }

@@ -3,6 +3,7 @@
 //! answered can be lost. The queue is bounded: when it is full, hubs are told to come back, and their spools hold the data.
 
 mod group;
+mod single;
 mod writer;
 
 use std::collections::HashMap;
@@ -18,6 +19,7 @@ use crate::app::App;
 use crate::authn::hub::Hub;
 use crate::error::{Error, Result};
 
+pub use single::{Ids, known_answer, remember_answer, take_id};
 pub use writer::Writer;
 
 /// Uploads that may wait for the writer.
@@ -31,10 +33,12 @@ pub enum Kind {
     BleEvents,
     Logs,
     Telemetry,
+    /// Stored by `domain/jobs`, each in the transaction that moves its job on; here only for their ids and their streams.
+    JobEvents,
 }
 
 impl Kind {
-    pub const ALL: [Self; 3] = [Self::BleEvents, Self::Logs, Self::Telemetry];
+    pub const ALL: [Self; 4] = [Self::BleEvents, Self::Logs, Self::Telemetry, Self::JobEvents];
 
     /// As stored in `upload_clocks` and `upload_keys`.
     pub const fn name(self) -> &'static str {
@@ -42,6 +46,7 @@ impl Kind {
             Self::BleEvents => "BLE_EVENTS",
             Self::Logs => "LOGS",
             Self::Telemetry => "TELEMETRY",
+            Self::JobEvents => "JOB_EVENTS",
         }
     }
 

@@ -14,6 +14,7 @@ use std::time::SystemTime;
 
 use aes_gcm::aead::{Aead, Payload};
 use aes_gcm::{Aes256Gcm, KeyInit};
+use aws_lc_rs::hmac;
 use aws_lc_rs::rand::{SecureRandom, SystemRandom};
 use secrecy::{ExposeSecret, SecretString};
 use sha2::{Digest, Sha256};
@@ -44,6 +45,19 @@ struct Ring {
 struct Key {
     id: [u8; KEY_ID_BYTES],
     cipher: Aes256Gcm,
+    /// Follows from the key, and is another one: what seals does not authenticate too.
+    mac: hmac::Key,
+}
+
+impl Key {
+    fn new(key: &[u8; 32]) -> Self {
+        let mac = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, key), b"hub-cloud message authentication");
+        Self {
+            id: id_of(key),
+            cipher: Aes256Gcm::new(&(*key).into()),
+            mac: hmac::Key::new(hmac::HMAC_SHA256, mac.as_ref()),
+        }
+    }
 }
 
 /// The sealed bytes are not what one of these master keys sealed for this purpose and row.
@@ -126,6 +140,26 @@ impl Sealer {
         }
     }
 
+    /// Proves to every replica, for as long as the key that seals now is among its keys, that the message was made here, and for this purpose.
+    pub fn mac(&self, purpose: &str, message: &str) -> Vec<u8> {
+        self.reload_changed();
+        let message = associated_data(purpose, message);
+        let ring = self.read();
+        // A ring is never empty.
+        ring.keys.first().map(|key| hmac::sign(&key.mac, &message).as_ref().to_vec()).unwrap_or_default()
+    }
+
+    /// Whether it is what [`Sealer::mac`] made, here or on another replica.
+    pub fn is_mac(&self, purpose: &str, message: &str, mac: &[u8]) -> bool {
+        let message = associated_data(purpose, message);
+        let is_ours = || self.read().keys.iter().any(|key| hmac::verify(&key.mac, &message, mac).is_ok());
+        is_ours() || {
+            // Another process may have added a key.
+            self.reload_changed();
+            is_ours()
+        }
+    }
+
     /// The ids of all keys, the sealing one first.
     pub fn key_ids(&self) -> Vec<String> {
         self.read().keys.iter().map(|key| hex::encode(key.id)).collect()
@@ -198,9 +232,7 @@ pub fn is_master_key(text: &str) -> bool {
 
 fn parse_keys(text: &str) -> Option<Vec<Key>> {
     let words = text.split([',', ' ', '\t', '\r', '\n']).filter(|word| !word.is_empty());
-    let keys: Option<Vec<Key>> = words
-        .map(|word| key_bytes(word).map(|key| Key { id: id_of(&key), cipher: Aes256Gcm::new(&key.into()) }))
-        .collect();
+    let keys: Option<Vec<Key>> = words.map(|word| key_bytes(word).map(|key| Key::new(&key))).collect();
     keys.filter(|keys| !keys.is_empty())
 }
 
@@ -326,6 +358,21 @@ mod tests {
         command.remove_key(&command.key_ids()[1].clone()).expect("the old key goes");
         assert_eq!(command.key_ids().len(), 1);
         assert!(command.open("mail", "1", &sealed_before).is_err());
+    }
+
+    #[test]
+    fn a_mac_is_good_for_its_purpose_on_every_replica_that_has_the_key() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let (old, new) = ("11".repeat(32), "22".repeat(32));
+        let load = |keys: String| Sealer::load(Some(&keys.into()), dir.path(), true).expect("keys");
+        let mac = load(old.clone()).mac("url-upload", "a file");
+        assert_eq!(mac.len(), 32);
+        assert!(load(format!("{new},{old}")).is_mac("url-upload", "a file", &mac));
+        assert!(!load(new.clone()).is_mac("url-upload", "a file", &mac), "another key");
+        let sealer = load(old);
+        assert!(!sealer.is_mac("url-download", "a file", &mac), "another purpose");
+        assert!(!sealer.is_mac("url-upload", "another file", &mac) && !sealer.is_mac("url-upload", "a file", &[]));
+        assert_ne!(mac, load(new).mac("url-upload", "a file"));
     }
 
     #[test]

@@ -27,8 +27,9 @@ enum KeyType {
 pub const CLAIM_CODE: &str = "claim-code";
 pub const SIGNING_KEY: &str = "signing-key";
 pub const MAIL: &str = "mail";
+pub const CERTIFICATE_AUTHORITY: &str = "certificate-authority";
 
-const COLUMNS: [Column; 3] = [
+const COLUMNS: [Column; 4] = [
     Column {
         table: "signing_keys",
         key: "kid",
@@ -44,6 +45,13 @@ const COLUMNS: [Column; 3] = [
         purpose: CLAIM_CODE,
     },
     Column { table: "mails", key: "mail_uuid", key_type: KeyType::Uuid, column: "sealed_mail", purpose: MAIL },
+    Column {
+        table: "certificate_authorities",
+        key: "authority_uuid",
+        key_type: KeyType::Uuid,
+        column: "sealed_private_key",
+        purpose: CERTIFICATE_AUTHORITY,
+    },
 ];
 
 /// `table.column` of all that is sealed.

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{Done, NewTask};
 use crate::app::App;
 use crate::db::{Db, migrate, sql};
-use crate::domain::accounts;
+use crate::domain::{accounts, certificates, jobs, policies, releases};
 use crate::error::{Error, Result};
 
 const UPLOAD_KEYS: &str = "upkeep.upload_keys";
@@ -16,12 +16,35 @@ const LOGIN_FAILURES: &str = "upkeep.login_failures";
 const PASSWORD_RESETS: &str = "upkeep.password_resets";
 const PARTITIONS: &str = "upkeep.partitions";
 const SIGNING_KEYS: &str = "upkeep.signing_keys";
+const CERTIFICATES: &str = "upkeep.certificates";
+const RELEASES: &str = "upkeep.releases";
+const HUB_JOBS: &str = "upkeep.hub_jobs";
+const UPDATE_POLICIES: &str = "upkeep.update_policies";
 
-pub const KINDS: &[&str] = &[UPLOAD_KEYS, LOGINS, LOGIN_FAILURES, PASSWORD_RESETS, PARTITIONS, SIGNING_KEYS];
+pub const KINDS: &[&str] = &[
+    UPLOAD_KEYS,
+    LOGINS,
+    LOGIN_FAILURES,
+    PASSWORD_RESETS,
+    PARTITIONS,
+    SIGNING_KEYS,
+    CERTIFICATES,
+    RELEASES,
+    HUB_JOBS,
+    UPDATE_POLICIES,
+];
 
 const EVERY_SECS: i64 = 3600;
+/// A job ends at most this long after its deadline.
+const HUB_JOBS_EVERY_SECS: i64 = 10;
+/// So soon a rollout goes on.
+const UPDATE_POLICIES_EVERY_SECS: i64 = 3;
+/// Jobs that are ended in one go, each in a transaction of its own.
+const HUB_JOBS_AT_ONCE: i64 = 100;
 /// Rows deleted in one go.
 pub const CHUNK: i64 = 1000;
+/// The same where each has a file to remove.
+const FILES_CHUNK: i64 = 50;
 /// A retried upload is recognised for this long.
 const UPLOAD_KEYS_SECS: i64 = 7 * 24 * 3600;
 
@@ -47,13 +70,22 @@ pub async fn perform(app: &App, kind: &str) -> Result<Done> {
             migrate::ensure_partitions(db, now).await?;
             false
         }
+        RELEASES => releases::forget_abandoned(app, FILES_CHUNK).await? >= FILES_CHUNK.unsigned_abs(),
         SIGNING_KEYS => {
             app.keys.rotate(db, now, false, app.config.tokens_live_secs()).await?;
             false
         }
+        CERTIFICATES => certificates::upkeep(app, CHUNK).await?,
+        HUB_JOBS => jobs::settle_overdue(app, HUB_JOBS_AT_ONCE).await?,
+        UPDATE_POLICIES => policies::advance(app).await?,
         _ => return Err(Error::internal("no such kind of upkeep")),
     };
-    Ok(Done::Again(if has_more { now } else { now.plus_secs(EVERY_SECS) }))
+    let pause_secs = match kind {
+        HUB_JOBS => HUB_JOBS_EVERY_SECS,
+        UPDATE_POLICIES => UPDATE_POLICIES_EVERY_SECS,
+        _ => EVERY_SECS,
+    };
+    Ok(Done::Again(if has_more { now } else { now.plus_secs(pause_secs) }))
 }
 
 async fn forget_upload_keys(db: &Db, before: Timestamp) -> Result<u64> {

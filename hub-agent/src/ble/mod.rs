@@ -8,6 +8,7 @@ mod outlet;
 pub mod recognise;
 mod replay;
 mod reports;
+pub mod socket;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

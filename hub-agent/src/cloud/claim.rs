@@ -69,6 +69,8 @@ impl Service {
             tracing::warn!("this hub has another owner than before; what was heard for the old one is dropped");
             spool.forget().await.map_err(|error| later(&error))?;
         }
+        // What was issued for the claim before is not for this one.
+        self.forget_certificate();
         self.accept(credentials.clone()).map_err(|error| later(&error))?;
         tracing::info!(hub_uuid = %credentials.hub_uuid, tenant_uuid = %credentials.tenant_uuid, "this hub is claimed");
         Ok(credentials)

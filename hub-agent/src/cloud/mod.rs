@@ -1,10 +1,11 @@
 //! The way to the service: one HTTP client, the hub's credentials, and the rule that a refused token is renewed once and the call repeated.
 //! Never keeps data for later (the spool does) and never logs a token.
 
+mod certificate;
 mod claim;
 mod session;
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -22,6 +23,7 @@ use crate::config::{self, ServiceArgs};
 use crate::error::{Failure, chain};
 use crate::identity::{Credentials, StateDir};
 
+use certificate::Certificate;
 pub use claim::ClaimError;
 pub use session::CodeSource;
 
@@ -30,6 +32,9 @@ pub const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key
 
 /// Longest answer that is read: a desired state with many jobs is far smaller.
 const MAX_ANSWER_BYTES: usize = 4 << 20;
+
+/// So many failures in a row may be the fault of the certificate: a service that does not accept it ends the connection without a word.
+const SUSPECT_CERTIFICATE_AFTER: u32 = 5;
 
 /// Longest wait a service may ask for; a slip in its configuration must not silence a hub for days.
 const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(3_600);
@@ -61,8 +66,13 @@ pub struct Contact {
 }
 
 pub struct Service {
-    http: reqwest::Client,
+    /// Another one when the hub's certificate changes.
+    http: Mutex<reqwest::Client>,
+    args: ServiceArgs,
     base: Url,
+    certificate: watch::Sender<Option<Certificate>>,
+    /// Since the service answered last.
+    failures: AtomicU32,
     pub request_timeout: Duration,
     state_dir: Arc<StateDir>,
     clock: Arc<Clock>,
@@ -97,6 +107,10 @@ impl Request {
         let mut request = Self { method: Method::POST, body: body.into(), ..Self::get(path) };
         request.headers.insert(reqwest::header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         request
+    }
+
+    pub fn put_json(path: impl Into<String>, body: impl Into<Bytes>) -> Self {
+        Self { method: Method::PUT, ..Self::post_json(path, body) }
     }
 
     pub fn header(mut self, name: HeaderName, value: &str) -> Self {
@@ -182,9 +196,22 @@ impl Service {
             Some(credentials) => Access::Granted(credentials),
             None => Access::Unclaimed,
         };
+        let certificate = match &access {
+            Access::Granted(credentials) => Certificate::load(&state_dir, credentials),
+            Access::Unclaimed | Access::Refused { .. } => None,
+        };
+        let identity = certificate.as_ref().filter(|_| base.scheme() == "https").and_then(Certificate::identity);
+        let http = match identity {
+            // A hub without its certificate gets another one; one that does not start helps nobody.
+            Some(identity) => http_client(args, &base, Some(identity)).or_else(|_| http_client(args, &base, None)),
+            None => http_client(args, &base, None),
+        }?;
         Ok(Self {
-            http: http_client(args)?,
+            http: Mutex::new(http),
+            args: args.clone(),
             base,
+            certificate: watch::Sender::new(certificate),
+            failures: AtomicU32::new(0),
             request_timeout: args.request_timeout.0,
             state_dir,
             clock,
@@ -207,6 +234,11 @@ impl Service {
 
     pub fn access(&self) -> watch::Receiver<Access> {
         self.access.subscribe()
+    }
+
+    /// A client for a file at this place: whoever keeps it is shown neither token nor certificate.
+    pub fn download_client(&self, place: &Url) -> Result<reqwest::Client, Failure> {
+        http_client(&self.args, place, None)
     }
 
     pub fn contact(&self) -> Contact {
@@ -244,7 +276,15 @@ impl Service {
     }
 
     async fn send(&self, request: &Request, token: Option<&SecretString>) -> Result<Answer, CallError> {
-        let result = self.exchange(request, token).await;
+        let http = self.http.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut result = self.exchange(&http, request, token).await;
+        if result.is_ok() {
+            self.failures.store(0, Ordering::Relaxed);
+        } else if self.failures.fetch_add(1, Ordering::Relaxed) % SUSPECT_CERTIFICATE_AFTER
+            == SUSPECT_CERTIFICATE_AFTER - 1
+        {
+            result = self.try_without_certificate(request, token).await.map_or(result, Ok);
+        }
         let mut contact = self.contact.lock().unwrap_or_else(PoisonError::into_inner);
         match &result {
             Ok(_) => {
@@ -263,13 +303,17 @@ impl Service {
         result
     }
 
-    async fn exchange(&self, request: &Request, token: Option<&SecretString>) -> Result<Answer, CallError> {
+    async fn exchange(
+        &self,
+        http: &reqwest::Client,
+        request: &Request,
+        token: Option<&SecretString>,
+    ) -> Result<Answer, CallError> {
         let url = self
             .base
             .join(request.path.trim_start_matches('/'))
             .map_err(|error| CallError::Unreachable(error.to_string()))?;
-        let mut call = self
-            .http
+        let mut call = http
             .request(request.method.clone(), url)
             .timeout(request.timeout.unwrap_or(self.request_timeout))
             .headers(request.headers.clone())
@@ -307,8 +351,12 @@ impl Service {
     }
 }
 
-/// The client every command uses to reach the service.
-pub fn http_client(args: &ServiceArgs) -> Result<reqwest::Client, Failure> {
+/// The client every command uses to reach the service, or whoever keeps its files. It shows `identity` to all it connects to.
+pub fn http_client(
+    args: &ServiceArgs,
+    to: &Url,
+    identity: Option<reqwest::Identity>,
+) -> Result<reqwest::Client, Failure> {
     let mut builder = reqwest::Client::builder()
         .user_agent(concat!("hub-agent/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(args.connect_timeout.0)
@@ -318,7 +366,10 @@ pub fn http_client(args: &ServiceArgs) -> Result<reqwest::Client, Failure> {
         .http1_only()
         // The service never redirects; following one could carry a token elsewhere.
         .redirect(reqwest::redirect::Policy::none());
-    if config::service_url(args)?.scheme() == "http" {
+    if let Some(identity) = identity {
+        builder = builder.identity(identity);
+    }
+    if to.scheme() == "http" {
         // Nothing to verify, and a machine without any authorities' certificates must do.
         builder = builder.tls_certs_only([]);
     } else if let Some(file) = &args.ca_file {

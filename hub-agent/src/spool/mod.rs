@@ -2,6 +2,7 @@
 //! A batch keeps its id and its content from before it is first sent until the service has answered, through any crash.
 //! Never talks to the service.
 
+mod aside;
 mod segment;
 mod store;
 mod worker;
@@ -88,6 +89,14 @@ enum Command {
         at: Timestamp,
         clock_offset_micros: i64,
     },
+    /// One record that is on disk when the reply comes, or nowhere.
+    Keep {
+        kind: Kind,
+        json: Box<serde_json::value::RawValue>,
+        at: Timestamp,
+        clock_offset_micros: i64,
+        reply: oneshot::Sender<bool>,
+    },
     /// Advertisements lost before they came here.
     Lost(u64),
     Tick,
@@ -167,6 +176,21 @@ impl Spool {
         };
         let record = Command::Record { kind, json, at: machine_now(), clock_offset_micros: machine_offset_micros() };
         self.send(record).await
+    }
+
+    /// Keeps one record of a kind that goes by single records. False when the disk does not take it: it is then not kept at all.
+    pub async fn keep(&self, kind: Kind, record: &impl Serialize) -> Result<bool, SpoolStopped> {
+        let json = match serde_json::value::to_raw_value(record) {
+            Ok(json) => json,
+            Err(error) => {
+                tracing::error!(%error, "a record of the agent's own cannot be written as JSON and is left out");
+                return Ok(true);
+            }
+        };
+        let (reply, answer) = oneshot::channel();
+        let (at, clock_offset_micros) = (machine_now(), machine_offset_micros());
+        self.send(Command::Keep { kind, json, at, clock_offset_micros, reply }).await?;
+        answer.await.map_err(|_| SpoolStopped)
     }
 
     /// Counts advertisements that were lost before they reached the spool.

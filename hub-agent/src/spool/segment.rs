@@ -25,10 +25,12 @@ pub enum Kind {
     BleWindows = 2,
     Telemetry = 3,
     Logs = 4,
+    /// What happened to jobs: each is an upload of its own, and none is ever dropped.
+    JobEvents = 5,
 }
 
 impl Kind {
-    pub const ALL: [Self; 4] = [Self::BleEvents, Self::BleWindows, Self::Telemetry, Self::Logs];
+    pub const ALL: [Self; 5] = [Self::BleEvents, Self::BleWindows, Self::Telemetry, Self::Logs, Self::JobEvents];
 
     pub fn from_code(code: i64) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.code() == code)
@@ -44,6 +46,7 @@ impl Kind {
             Self::BleWindows => "bleWindows",
             Self::Telemetry => "telemetry",
             Self::Logs => "logs",
+            Self::JobEvents => "jobEvents",
         }
     }
 
@@ -54,13 +57,17 @@ impl Kind {
 
     /// Most records one upload may carry.
     pub fn max_records(self) -> u64 {
-        if self.is_ble() { hub_protocol::ble::MAX_EVENTS_PER_UPLOAD as u64 } else { 1_000 }
+        match self {
+            Self::BleEvents | Self::BleWindows => hub_protocol::ble::MAX_EVENTS_PER_UPLOAD as u64,
+            Self::Telemetry | Self::Logs => 1_000,
+            Self::JobEvents => 1,
+        }
     }
 }
 
 /// Something for each kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PerKind<T>([T; 4]);
+pub struct PerKind<T>([T; 5]);
 
 impl<T> PerKind<T> {
     pub fn from_fn(make: impl Fn(Kind) -> T) -> Self {
@@ -68,22 +75,24 @@ impl<T> PerKind<T> {
     }
 
     pub fn get(&self, kind: Kind) -> &T {
-        let [events, windows, telemetry, logs] = &self.0;
+        let [events, windows, telemetry, logs, job_events] = &self.0;
         match kind {
             Kind::BleEvents => events,
             Kind::BleWindows => windows,
             Kind::Telemetry => telemetry,
             Kind::Logs => logs,
+            Kind::JobEvents => job_events,
         }
     }
 
     pub fn get_mut(&mut self, kind: Kind) -> &mut T {
-        let [events, windows, telemetry, logs] = &mut self.0;
+        let [events, windows, telemetry, logs, job_events] = &mut self.0;
         match kind {
             Kind::BleEvents => events,
             Kind::BleWindows => windows,
             Kind::Telemetry => telemetry,
             Kind::Logs => logs,
+            Kind::JobEvents => job_events,
         }
     }
 
@@ -115,7 +124,12 @@ impl Segment {
     /// Whether both may go in one upload. One of windows has one beginning and one end, which are what its counts refer to.
     pub fn goes_with(&self, other: &Self) -> bool {
         let window = |segment: &Self| (segment.from, segment.to, segment.boot, segment.clock_offset_micros);
-        self.kind == other.kind && (self.kind != Kind::BleWindows || window(self) == window(other))
+        self.kind == other.kind
+            && match self.kind {
+                Kind::BleWindows => window(self) == window(other),
+                Kind::JobEvents => false,
+                Kind::BleEvents | Kind::Telemetry | Kind::Logs => true,
+            }
     }
 }
 
@@ -231,6 +245,7 @@ impl Frames {
                 "]}",
             ),
             Kind::Telemetry | Kind::Logs => ("[".to_owned(), "]"),
+            Kind::JobEvents => (String::new(), ""),
         };
         let comma = self.compress(b",")?;
         let mut body = self.compress(head.as_bytes())?;
@@ -255,7 +270,7 @@ impl Frames {
                 device.first_seen_at = device.first_seen_at.plus_micros(by_micros);
                 device.last_seen_at = device.last_seen_at.plus_micros(by_micros);
             })?,
-            Kind::Telemetry | Kind::Logs => {
+            Kind::Telemetry | Kind::Logs | Kind::JobEvents => {
                 shift_records(&segment.body, |record: &mut Value| shift_times(record, by_micros))?
             }
         };

@@ -369,3 +369,31 @@ async fn what_a_boot_heard_that_never_knew_the_time_is_dated_before_the_next_boo
         .collect();
     assert!((times[1]).abs() <= 1 && (times[0] + 100).abs() <= 1, "{times:?}");
 }
+
+#[tokio::test]
+async fn job_events_go_one_by_one_and_outlast_everything() {
+    let dir = tempfile::tempdir().unwrap();
+    let spool = start_with(SpoolConfig { max_bytes: 2_048, ..config(dir.path()) }, Arc::new(Clock::new()));
+    for number in 0..3 {
+        assert!(spool.keep(Kind::JobEvents, &json!({"number": number, "occurredAt": machine_now()})).await.unwrap());
+    }
+    // On the disk when it is said to be.
+    let copy = crash(dir.path());
+    for spool in [start_with(SpoolConfig { max_bytes: 2_048, ..config(copy.path()) }, Arc::new(Clock::new())), spool] {
+        for round in 0..20 {
+            spool.append(heard(round * 500..(round + 1) * 500)).await.unwrap();
+            // Whatever is asked for, all is written first.
+            assert_eq!(spool.next(Kind::Telemetry, MAX).await.unwrap(), None);
+        }
+        assert!(spool.stats().counters.dropped_events > 0, "there was no room");
+        for number in 0..3 {
+            let batch = spool.next(Kind::JobEvents, 1).await.unwrap().unwrap();
+            assert_eq!(batch.records, 1);
+            let record = zstd::bulk::decompress(&batch.body, 4_096).unwrap();
+            assert_eq!(serde_json::from_slice::<serde_json::Value>(&record).unwrap()["number"], number);
+            spool.settle(Kind::JobEvents, batch.batch, Verdict::Stored { rejected: 0 }).await.unwrap();
+        }
+        assert_eq!(spool.next(Kind::JobEvents, 1).await.unwrap(), None);
+        spool.close().await.unwrap();
+    }
+}

@@ -5,9 +5,8 @@
 //! While the disk cannot be written, new segments are held in memory, within a bound, and uploaded from there.
 
 use std::collections::VecDeque;
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -15,6 +14,7 @@ use hub_protocol::{BatchUuid, Timestamp};
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
+use super::aside::{keep_refused, set_aside};
 use super::segment::{Frames, Gathering, MENDED_ABOVE_MICROS, Segment};
 use super::store::{Change, Range, Store, StoreError};
 use super::{Batch, Command, Counters, Kind, PerKind, SpoolConfig, SpoolStats, Usage, Verdict};
@@ -28,9 +28,6 @@ const MAX_HELD_BYTES: usize = 4 << 20;
 
 /// Most bytes of one upload: a quarter of what the service takes.
 const MAX_UPLOAD_BYTES: usize = 1 << 20;
-
-/// Uploads that were refused and are kept for someone to look at.
-const MAX_REFUSED_KEPT: usize = 16;
 
 /// The spool may hold this much on the fullest disk: what is heard passes through it on its way to the service.
 const MIN_BYTES: u64 = 4 << 20;
@@ -113,6 +110,11 @@ impl Worker {
                 Command::Heard(heard) => self.gather(heard),
                 Command::Record { kind, json, at, clock_offset_micros } => {
                     self.push(kind, &json, at, at, clock_offset_micros);
+                }
+                Command::Keep { kind, json, at, clock_offset_micros, reply } => {
+                    let kept = self.keep(kind, &json, at, clock_offset_micros);
+                    self.publish();
+                    let _ = reply.send(kept);
                 }
                 Command::Lost(events) => {
                     self.count.dropped_events += events;
@@ -252,6 +254,19 @@ impl Worker {
         }
     }
 
+    /// Writes one record by itself. When that fails it is taken back, and whoever gave it tries again.
+    fn keep(&mut self, kind: Kind, json: &impl serde::Serialize, at: Timestamp, clock_offset_micros: i64) -> bool {
+        self.close_segment(kind);
+        self.push(kind, json, at, at, clock_offset_micros);
+        let id = self.next_id;
+        self.close_segment(kind);
+        let kept = self.commit();
+        if !kept {
+            self.held.retain(|segment| (segment.kind, segment.id) != (kind, id));
+        }
+        kept
+    }
+
     fn close_segment(&mut self, kind: Kind) {
         let gathering = self.gathering.get_mut(kind);
         if gathering.is_empty() {
@@ -279,7 +294,7 @@ impl Worker {
                 .held
                 .iter()
                 .position(|segment| segment.kind.is_ble() && free(segment))
-                .or_else(|| self.held.iter().position(free));
+                .or_else(|| self.held.iter().position(|segment| segment.kind != Kind::JobEvents && free(segment)));
             let Some(lost) = victim.and_then(|at| self.held.remove(at)) else { return };
             bytes -= lost.body.len();
             self.count.drop_of(lost.kind, lost.records);
@@ -579,34 +594,4 @@ fn offset_of_boot(store: &mut Store, clock: &Clock, boot: Uuid) -> Result<i64, S
     let offset = clock.offset().micros.saturating_sub(end_micros);
     store.set_boot_offset(boot, offset)?;
     Ok(offset)
-}
-
-/// Moves a file that makes no sense out of the way; the last one is kept for whoever wants to look.
-fn set_aside(path: &Path, reason: &str) {
-    let aside = path.with_extension("db.damaged");
-    tracing::error!(file = %path.display(), moved_to = %aside.display(), reason, "the spool is damaged; a new one is begun");
-    for suffix in ["", "-wal", "-shm"] {
-        let from = PathBuf::from(format!("{}{suffix}", path.display()));
-        let to = PathBuf::from(format!("{}{suffix}", aside.display()));
-        if from.exists()
-            && let Err(error) = std::fs::rename(&from, &to)
-        {
-            tracing::error!(file = %from.display(), %error, "the damaged file cannot be moved");
-        }
-    }
-}
-
-fn keep_refused(dir: &Path, batch: BatchUuid, body: &[u8]) -> io::Result<()> {
-    // What was heard is the owner's alone.
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
-    std::fs::set_permissions(dir, std::fs::Permissions::from_mode(0o700))?;
-    // Version 7 uuids sort by their time.
-    let mut kept: Vec<PathBuf> =
-        std::fs::read_dir(dir)?.filter_map(|entry| entry.ok().map(|entry| entry.path())).collect();
-    kept.sort();
-    for old in kept.iter().rev().skip(MAX_REFUSED_KEPT - 1) {
-        std::fs::remove_file(old)?;
-    }
-    let path = dir.join(format!("{batch}.json.zst"));
-    std::fs::File::options().create(true).truncate(true).write(true).mode(0o600).open(path)?.write_all(body)
 }

@@ -7,7 +7,12 @@
     reason = "a test that meets what it does not expect fails"
 )]
 
+mod certificates;
+mod helper;
+mod jobs;
+mod releases;
 mod service;
+mod whole;
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -62,8 +67,12 @@ impl Site {
     }
 
     fn run(&self, service: &Service) -> Command {
+        self.run_at(&service.url())
+    }
+
+    fn run_at(&self, url: &str) -> Command {
         let mut agent = self.command("run");
-        agent.args(["--service-url", &service.url(), "--dedup-window", "0s", "--telemetry-interval", "1s"]);
+        agent.args(["--service-url", url, "--dedup-window", "0s", "--telemetry-interval", "1s"]);
         agent.args(["--spool-commit", "50ms", "--upload-interval", "20ms", "--log", "info"]);
         agent.arg("--replay").arg(self.path("trace.jsonl"));
         agent

@@ -11,8 +11,11 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
+use hub_protocol::{HubJobUuid, TenantUuid};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
+
+use super::releases::{self, Fleet};
 
 pub const CODE: &str = "ABCD-EFGH-JKMN-PQRS";
 pub const TENANT: &str = "0190a000-0000-7000-8000-000000000001";
@@ -64,6 +67,9 @@ pub struct Kept {
     lose_refreshes: usize,
     login_page: bool,
     desired: Option<Value>,
+    pub fleet: Fleet,
+    /// Who the next claim is for, if not the usual one.
+    pub tenant: Option<TenantUuid>,
 }
 
 pub struct Service {
@@ -71,9 +77,9 @@ pub struct Service {
     shared: Arc<Shared>,
 }
 
-struct Shared {
-    kept: Mutex<Kept>,
-    changed: Notify,
+pub struct Shared {
+    pub kept: Mutex<Kept>,
+    pub changed: Notify,
     fate: Box<dyn Fn(usize) -> Fate + Send + Sync>,
     uploads: Mutex<usize>,
 }
@@ -101,6 +107,7 @@ impl Service {
             .route("/v1/hubs/{hub}/logs", post(logs))
             .route("/v1/hubs/{hub}/desired-state", get(desired_state))
             .route("/v1/ble/events", post(events))
+            .merge(releases::routes())
             .with_state(shared.clone());
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -174,6 +181,19 @@ impl Kept {
             "settings": settings}));
     }
 
+    pub fn desire_jobs(&mut self, jobs: Vec<Value>) {
+        let state = self.desired.as_mut().unwrap();
+        state["revision"] = json!(state["revision"].as_i64().unwrap() + 1);
+        state["jobs"] = json!(jobs);
+    }
+
+    /// A job that is over leaves the desired state.
+    pub fn end_job(&mut self, job: HubJobUuid) {
+        let jobs = self.desired.as_ref().unwrap()["jobs"].as_array().unwrap();
+        let left = jobs.iter().filter(|known| known["hubJobUuid"] != json!(job)).cloned().collect();
+        self.desire_jobs(left);
+    }
+
     fn token(&self, number: usize) -> String {
         format!("access-{number}")
     }
@@ -183,7 +203,7 @@ impl Kept {
     }
 }
 
-fn problem(status: u16, code: &str) -> Response {
+pub fn problem(status: u16, code: &str) -> Response {
     let body = json!({"message": format!("It is {code}."), "code": code, "requestId": "req-1"});
     (StatusCode::from_u16(status).unwrap(), Json(body)).into_response()
 }
@@ -195,7 +215,7 @@ fn bearer(headers: &HeaderMap) -> &str {
         .unwrap_or_default()
 }
 
-fn authorized(kept: &Kept, headers: &HeaderMap) -> bool {
+pub fn authorized(kept: &Kept, headers: &HeaderMap) -> bool {
     !kept.blocked && kept.tokens > 0 && bearer(headers) == kept.token(kept.tokens)
 }
 
@@ -223,7 +243,8 @@ async fn claim(State(shared): State<Arc<Shared>>, Json(body): Json<Value>) -> Re
     }
     kept.claims.push(body);
     kept.tokens += 1;
-    let answer = json!({"hubUuid": HUB, "tenantUuid": TENANT, "accessToken": kept.token(kept.tokens), "refreshToken": "refresh",
+    let tenant = kept.tenant.map_or(TENANT.to_owned(), |tenant| tenant.to_string());
+    let answer = json!({"hubUuid": HUB, "tenantUuid": tenant, "accessToken": kept.token(kept.tokens), "refreshToken": "refresh",
         "expiresAt": kept.expires_at()});
     drop(kept);
     shared.changed.notify_waiters();

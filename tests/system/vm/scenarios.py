@@ -6,6 +6,8 @@ import subprocess
 import tempfile
 import time
 
+from fleet import Hub, Line, Releases
+from fleet_scenarios import FLEET_SCENARIOS
 from vm import Failure, Radio, until
 
 UNIT = "hub-agent.service"
@@ -37,12 +39,30 @@ def value(event):
 class Stage:
     """The machine, the service, and the agent installed on the one and claimed with the other."""
 
-    def __init__(self, vm, cloud, boot):
+    def __init__(self, vm, cloud, boot, more=None):
         self.vm, self.cloud, self.boot = vm, cloud, boot
+        # What several machines share: options, and what is made when it is first asked for.
+        self.more = more if more is not None else {}
 
-    def install(self):
-        self.vm.sh("/mnt/share/packaging/install.sh agent /mnt/share/hub-agent", timeout_s=120)
-        settings = {"service-url": f"http://10.0.2.2:{self.cloud.port}", "claim-code": self.cloud.claim_code()}
+    def on(self, vm):
+        """The same with another machine."""
+        return Stage(vm, self.cloud, self.boot, self.more)
+
+    def line(self):
+        """The hubs' way to the service."""
+        if "line" not in self.more:
+            self.more["line"] = Line(self.cloud.port)
+        return self.more["line"]
+
+    def releases(self):
+        if "releases" not in self.more:
+            self.more["releases"] = Releases(self.cloud, self.more["programs"])
+        return self.more["releases"]
+
+    def install(self, **settings):
+        """The package, and its settings: as an operator does it."""
+        self.vm.sh("dpkg -i /mnt/share/hub-agent_*.deb", timeout_s=180)
+        settings = {"service-url": f"http://10.0.2.2:{self.line().port}", "claim-code": self.cloud.claim_code(), **settings}
         self.vm.sh("cat >/etc/hub-agent/config.toml", stdin="".join(f"{k} = {json.dumps(v)}\n" for k, v in settings.items()))
 
     def ready(self):
@@ -50,6 +70,17 @@ class Stage:
         if self.vm.run(f"systemctl cat {UNIT}")[0] != 0:
             self.install()
         self.start()
+
+    def hub(self):
+        """The machine as a hub that takes releases; a version on trial has less time than usual to show itself."""
+        self.ready()
+        self.releases().trust(self.vm)
+        trial = "/etc/systemd/system/hub-agent.service.d/trial.conf"
+        if self.vm.run(f"test -e {trial}")[0] != 0:
+            self.vm.sh(f"mkdir -p {trial.rpartition('/')[0]}; cat >{trial}; systemctl daemon-reload; systemctl restart {UNIT}",
+                       stdin="[Service]\nEnvironment=HUB_AGENT_TRIAL_TIMEOUT_SECS=90\n", timeout_s=100)
+        uuid = until("the hub to be claimed", lambda: self.agent_json("status")[1].get("hubUuid"), 90, 1)
+        return Hub(self.vm, self.cloud, self.releases(), uuid)
 
     def start(self):
         self.vm.sh(f"systemctl start {UNIT}", timeout_s=100)
@@ -67,9 +98,12 @@ class Stage:
 
     def evidence(self):
         """What helps to understand a failure."""
-        journal = self.vm.run("journalctl --no-pager -o short-monotonic -n 60 -u hub-agent -u bluetooth -u 'radio-*'")[1]
-        journal = "\n".join(line[:300] for line in journal.splitlines())
-        return journal + ("" if self.cloud is None else "hub-cloud:\n" + self.cloud.log()[-3000:])
+        return self.journal(self.vm) + ("" if self.cloud is None else "hub-cloud:\n" + self.cloud.log()[-3000:])
+
+    @staticmethod
+    def journal(vm):
+        said = vm.run("journalctl --no-pager -o short-monotonic -n 80 -u 'hub-*' -u bluetooth -u 'radio-*'")[1]
+        return "\n".join(line[:300] for line in said.splitlines())
 
     def heard(self, address, after=0, timeout_s=60):
         """Waits until the service has more than `after` events of this advertiser; all of them."""
@@ -103,10 +137,13 @@ def stage_is_real(stage):
 
 
 def unit_lives_as_shipped(stage):
-    """Installed as packaging does it: its own user, ready by notification, back after kill -9, a clean stop."""
+    """Installed as a package: its own user, ready by notification, back after kill -9, a clean stop."""
     vm = stage.vm
-    vm.sh("/mnt/share/packaging/install.sh agent /mnt/share/hub-agent", timeout_s=120)
-    vm.sh("sed 's/^#\\([a-z-]* = \\)/\\1/' /etc/hub-agent/config.toml.example >/run/all.toml")
+    said = vm.sh("dpkg -i /mnt/share/hub-agent_*.deb", timeout_s=180)
+    expect("service-url" in said, f"dpkg does not say what to do next: {said}")
+    state = stage.show("UnitFileState", "ActiveState", "NRestarts")
+    expect(state == {"UnitFileState": "enabled", "ActiveState": "inactive", "NRestarts": "0"}, f"installed, not yet configured: {state}")
+    vm.sh("sed 's/^#\\([a-z-]* = \\)/\\1/' /usr/share/hub-agent/config.toml.example >/run/all.toml")
     code, _, err = vm.run("hub-agent status --config /run/all.toml --state-dir /run/none")
     expect(code == 1, f"the example configuration holds something the agent refuses: {err}")
     expect(vm.run(f"systemctl start {UNIT}")[0] != 0 and stage.show("ExecMainStatus", "NRestarts") == {"ExecMainStatus": "3", "NRestarts": "0"},
@@ -155,9 +192,7 @@ def a_hang_is_noticed(stage):
 def service_unit_lives_as_shipped(stage):
     """hub-cloud under its own unit, sandbox and user: answers, is back after kill -9 with its data, stops cleanly."""
     vm, unit = stage.vm, "hub-cloud.service"
-    vm.sh("/mnt/share/packaging/install.sh cloud /mnt/share/hub-cloud", timeout_s=120)
-    vm.sh("cp /etc/hub-cloud/config.toml.example /etc/hub-cloud/config.toml")
-    vm.sh(f"systemctl start {unit}")
+    vm.sh("dpkg -i /mnt/share/hub-cloud_*.deb", timeout_s=180)
     alive = "python3 -c 'import urllib.request as u; u.urlopen(\"http://127.0.0.1:8080/readyz\")'"
     until("hub-cloud to be ready", lambda: vm.run(alive)[0] == 0, 60)
     expect(vm.sh("stat -c %U:%a /var/lib/hub-cloud") == "hub-cloud:700", "its data are open to others")
@@ -294,7 +329,7 @@ def power_cut(stage):
         subprocess.run(["mke2fs", "-q", "-t", "ext4", disk.name], check=True)
 
         def machine_with_agent():
-            own = Stage(stage.boot(disk.name), cloud, stage.boot)
+            own = stage.on(stage.boot(disk.name))
             own.vm.sh("mkdir -p /var/lib/hub-agent && mount /dev/vdb /var/lib/hub-agent")
             own.install()
             return own
@@ -334,4 +369,4 @@ def power_cut(stage):
 
 
 SCENARIOS = [stage_is_real, service_unit_lives_as_shipped, unit_lives_as_shipped, bytes_come_back, btvirt_pair, bluetoothd_restarts, adapter_replugged,
-             passive_where_bluez_can, scan_tells_the_truth, check_tells_the_truth, power_cut]
+             passive_where_bluez_can, scan_tells_the_truth, check_tells_the_truth, power_cut, *FLEET_SCENARIOS]

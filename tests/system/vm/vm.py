@@ -44,9 +44,10 @@ def until(what, condition, timeout_s, every_s=0.3):
 
 
 class Vm:
-    """A booted machine. Its disk's changes are thrown away when it ends; those of the `disk` file, its second one, are kept."""
+    """A booted machine. Its disk's changes are thrown away when it ends, unless `root` names a copy of the image to write to; those of
+    the `disk` file, its second one, are kept."""
 
-    def __init__(self, image, share, accelerator, console, disk=None):
+    def __init__(self, image, share, accelerator, console, disk=None, root=None):
         self.folder = tempfile.mkdtemp(prefix="hub-vm-")
         control = os.path.join(self.folder, "control")
         acceleration = {"kvm": ["-accel", "kvm", "-cpu", "host"], "tcg": ["-accel", "tcg,thread=multi,tb-size=512", "-cpu", "max"]}
@@ -55,7 +56,7 @@ class Vm:
             "-display", "none", "-serial", "file:" + console,
             "-kernel", os.path.join(image, "vmlinuz"), "-initrd", os.path.join(image, "initrd.img"),
             "-append", "console=ttyS0 root=/dev/vda rw quiet systemd.show_status=0 panic=-1",
-            "-drive", f"file={image}/root.ext4,format=raw,if=virtio,snapshot=on",
+            "-drive", f"file={root},format=raw,if=virtio" if root else f"file={image}/root.ext4,format=raw,if=virtio,snapshot=on",
             *(["-drive", f"file={disk},format=raw,if=virtio"] if disk else []),
             "-virtfs", f"local,path={share},mount_tag=share,security_model=none,readonly=on,multidevs=remap",
             "-netdev", "user,id=net0", "-device", "virtio-net-pci,netdev=net0", "-device", "virtio-rng-pci",
@@ -163,18 +164,27 @@ class Radio:
 class Cloud:
     """hub-cloud on this host, with a fresh SQLite database, and one tenant on it."""
 
+    PERSON = {"email": "vm@example.com", "password": "a long enough passphrase 17"}
+    ADMIN = {"email": "admin@example.com", "password": "a long enough passphrase 18"}
+
     def __init__(self, binary, folder):
+        self.folder = folder
         self.log_path = os.path.join(folder, "hub-cloud.log")
+        data = ["--data-dir", os.path.join(folder, "hub-cloud")]
+        self.release_keys = os.path.join(folder, "release-keys")
+        for kind in ("agent", "app"):
+            os.makedirs(os.path.join(self.release_keys, kind))
         with open(self.log_path, "wb") as log:
             self.process = subprocess.Popen(WITH_US + [
-                binary, "serve", "--listen", "127.0.0.1:0", "--data-dir", os.path.join(folder, "hub-cloud"), "--upload-limit-per-minute", "100000"],
-                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log)
+                binary, "serve", "--listen", "127.0.0.1:0", *data, "--upload-limit-per-minute", "100000"],
+                env={**os.environ, "HUB_CLOUD_RELEASE_KEYS": self.release_keys}, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log)
         self.url = until("hub-cloud to listen", self._listening, 60)
         self.port = int(self.url.rpartition(":")[2])
-        self.headers = {}
-        session = self.call("POST", "/auth/register", {"email": "vm@example.com", "password": "a long enough passphrase 17"})
-        self.headers["Authorization"] = "Bearer " + session["accessToken"]
-        self.headers["X-Tenant-UUID"] = self.call("POST", "/tenant/tenants", {"name": "VM"})["tenantUuid"]
+        subprocess.run([binary, "admin", "create", "--email", self.ADMIN["email"], "--password-stdin", *data], input=self.ADMIN["password"],
+                       text=True, check=True, stdout=subprocess.DEVNULL)
+        self.sessions, self.tenant = {}, None
+        self.request("POST", "/auth/register", self.PERSON, {})
+        self.tenant = self.call("POST", "/tenant/tenants", {"name": "VM"})["tenantUuid"]
 
     def _listening(self):
         if self.process.poll() is not None:
@@ -186,12 +196,26 @@ class Cloud:
         with open(self.log_path, encoding="utf-8", errors="replace") as log:
             return log.read()
 
-    def call(self, method, path, body=None):
-        request = urllib.request.Request(self.url + path, method=method, headers={**self.headers, "Content-Type": "application/json"},
+    def token(self, person):
+        """An access token: they last a quarter of an hour, and this one will for some minutes."""
+        token, made_at = self.sessions.get(person["email"], (None, 0))
+        if time.monotonic() - made_at > 600:
+            token = self.request("POST", "/auth/login", person, {})["accessToken"]
+            self.sessions[person["email"]] = token, time.monotonic()
+        return token
+
+    def call(self, method, path, body=None, admin=False):
+        """As the tenant's owner, or as the platform's administrator."""
+        headers = {"Authorization": "Bearer " + self.token(self.ADMIN if admin else self.PERSON)}
+        return self.request(method, path, body, headers | ({"X-Tenant-UUID": self.tenant} if self.tenant and not admin else {}))
+
+    def request(self, method, path, body, headers):
+        request = urllib.request.Request(self.url + path, method=method, headers={**headers, "Content-Type": "application/json"},
                                          data=None if body is None else json.dumps(body).encode())
         try:
             with urllib.request.urlopen(request, timeout=30) as response:
-                return json.load(response)["data"]
+                text = response.read()
+                return json.loads(text)["data"] if text else None
         except urllib.error.HTTPError as error:
             raise Failure(f"{method} {path}: {error.code} {error.read().decode(errors='replace')}") from None
 

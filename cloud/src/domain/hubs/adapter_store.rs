@@ -164,30 +164,3 @@ pub async fn update(
     .await?;
     row.into_view()
 }
-
-/// The kind under which `upload_keys` remembers snapshots.
-const SNAPSHOT: &str = "ADAPTERS";
-
-/// What a snapshot with this key was answered.
-pub async fn known_answer(conn: &mut Conn, hub_uuid: HubUuid, key: &str) -> Result<Option<String>> {
-    let row: Option<(String,)> =
-        sql("SELECT answer FROM upload_keys WHERE idempotency_key = $1 AND hub_uuid = $2 AND kind = $3")
-            .bind(key)
-            .bind(hub_uuid)
-            .bind(SNAPSHOT)
-            .optional(conn)
-            .await?;
-    Ok(row.map(|(answer,)| answer))
-}
-
-pub async fn remember_answer(tx: &mut Tx, hub_uuid: HubUuid, key: &str, answer: &str, now: Timestamp) -> Result<()> {
-    sql("INSERT INTO upload_keys (idempotency_key, hub_uuid, kind, answer, first_id) VALUES ($1, $2, $3, $4, $5)")
-        .bind(key)
-        .bind(hub_uuid)
-        .bind(SNAPSHOT)
-        .bind(answer)
-        .bind(now.as_micros())
-        .execute(tx)
-        .await?;
-    Ok(())
-}

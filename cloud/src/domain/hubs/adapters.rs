@@ -15,8 +15,11 @@ use crate::authz::Scope;
 use crate::domain::audit::Audit;
 use crate::error::{Error, Result};
 use crate::http::check::Check;
+use crate::ingest::{known_answer, remember_answer};
 
 const MAX_ADAPTERS: usize = 64;
+/// The kind under which `upload_keys` remembers snapshots.
+const SNAPSHOT: &str = "ADAPTERS";
 /// Adapters remembered for a hub, so that one that invents addresses does not fill the database.
 const MAX_REMEMBERED: i64 = 256;
 
@@ -69,7 +72,7 @@ pub async fn store_snapshot(
     // The hub's row is locked by this, so that two snapshots of one hub follow each other.
     super::store::touch(&mut tx, hub.hub_uuid, now).await?;
     if let Some(key) = key
-        && let Some(answer) = store::known_answer(&mut tx, hub.hub_uuid, key).await?
+        && let Some(answer) = known_answer(&mut tx, hub.hub_uuid, SNAPSHOT, key).await?
     {
         return serde_json::from_str(&answer).map_err(Error::internal);
     }
@@ -79,7 +82,7 @@ pub async fn store_snapshot(
     let result = AdapterSnapshotResult { upserted: adapters.len().try_into().unwrap_or(i64::MAX), powered_off };
     if let Some(key) = key {
         let answer = serde_json::to_string(&result).map_err(Error::internal)?;
-        store::remember_answer(&mut tx, hub.hub_uuid, key, &answer, now).await?;
+        remember_answer(&mut tx, hub.hub_uuid, SNAPSHOT, key, &answer, now).await?;
     }
     tx.commit_unaudited("a hub's report about itself").await?;
     Ok(result)

@@ -10,9 +10,10 @@ use crate::authn::user::User;
 use crate::authz::Scope;
 use crate::db::Tx;
 use crate::domain::audit::Audit;
+use crate::domain::certificates::{self, Because};
 use crate::error::{Error, Result};
 
-/// Revokes every token of the hub; it can neither claim nor refresh until it is unblocked. Answers since when.
+/// Revokes every token and certificate of the hub; it can neither claim nor refresh until it is unblocked. Answers since when.
 pub async fn block(app: &App, admin: &User, hub_uuid: HubUuid) -> Result<Timestamp> {
     let now = app.clock.now();
     let mut tx = app.db.begin().await?;
@@ -22,7 +23,8 @@ pub async fn block(app: &App, admin: &User, hub_uuid: HubUuid) -> Result<Timesta
         return Ok(blocked_at);
     }
     store::block(&mut tx, hub_uuid, now).await?;
-    let audit = Audit::by_user(admin, "hub.block", hub_uuid, now).in_tenant(tenant_uuid);
+    let detail = json!({"certificates": certificates::revoke(&mut tx, hub_uuid, Because::Blocked, now).await?});
+    let audit = Audit::by_user(admin, "hub.block", hub_uuid, now).in_tenant(tenant_uuid).with(detail);
     tx.commit(audit.changed(Some(state(None)), Some(state(Some(now))))).await?;
     // A request of the hub that waits is ended.
     desired::changed(app, hub_uuid).await;

@@ -15,6 +15,7 @@ use crate::authn::hub::{self, Hub};
 use crate::authz::Scope;
 use crate::db::Conn;
 use crate::domain::audit::Audit;
+use crate::domain::certificates::{self, Because};
 use crate::domain::claim_codes::{self, ClaimCode, Status, StoredCode};
 use crate::domain::tenants;
 use crate::error::{Error, Result};
@@ -147,10 +148,12 @@ async fn attempt(
     if !permit.repeated && !claim_codes::take_use(&mut tx, stored, now).await? {
         return Ok(None);
     }
+    // What was issued under the credentials from before ends with them.
+    let certificates = certificates::revoke(&mut tx, hub_uuid, Because::ClaimedAgain, now).await?;
     let (access_token, expires_at) = hub::issue(app, hub_uuid, tenant_uuid, token_id, now)?;
     let scope = Scope::of_hub(&Hub { hub_uuid, tenant_uuid, token_id });
     let detail = json!({"claimCode": code.masked(), "deviceInstanceId": request.device_instance_id.trim(), "again": hub_uuid != new_uuid,
-        "repeated": permit.repeated});
+        "repeated": permit.repeated, "certificates": certificates});
     tx.commit(Audit::new(&scope, "hub.claim", hub_uuid, now).with(detail)).await?;
     Ok(Some(HubCredentials { hub_uuid, tenant_uuid, access_token, refresh_token, expires_at }))
 }

@@ -4,26 +4,33 @@
 use std::time::Duration;
 
 use hub_protocol::HubUuid;
-use hub_protocol::hub::{DesiredAgent, DesiredState, HubSettings, ScanConfig};
+use hub_protocol::hub::{DesiredState, HubSettings, ScanConfig};
 use tokio::time::Instant;
 
+use super::changes::Watch;
 use super::{adapter_store, store};
 use crate::app::App;
 use crate::authn::hub::Hub;
 use crate::authn::invalid_token;
 use crate::db::Tx;
+use crate::domain::{jobs, policies};
 use crate::error::Result;
 use crate::http::etag::{IfNoneMatch, Tagged};
-
-/// How soon a change made by another replica is seen.
-const RECHECK: Duration = Duration::from_secs(3);
 
 /// The revision of the one scan configuration there is until a tenant can describe its devices.
 const SCAN_CONFIG_REVISION: i64 = 1;
 
-/// Notes that something in the hub's desired state changed.
-pub async fn bump(tx: &mut Tx, hub_uuid: HubUuid) -> Result<()> {
+/// Notes that something in the hub's desired state changed; answers the new revision, if there is such a hub.
+pub async fn bump(tx: &mut Tx, hub_uuid: HubUuid) -> Result<Option<i64>> {
     store::bump_desired_revision(tx, hub_uuid).await
+}
+
+/// As [`bump`], of hubs that the transaction holds.
+pub async fn bump_all(tx: &mut Tx, hubs: &[HubUuid]) -> Result<()> {
+    match hubs.is_empty() {
+        true => Ok(()),
+        false => store::bump_all(tx, hubs).await,
+    }
 }
 
 /// Wakes the hub if it waits; for after the commit.
@@ -40,16 +47,17 @@ pub async fn desired_state(app: &App, hub: &Hub, known: &IfNoneMatch, wait: Dura
         true => None,
         false => Some(app.hub_changes.watch(hub.hub_uuid)?),
     };
-    let at_first = current_etag(app, hub).await?;
+    // What is boxed here is gone while the request waits: thousands do.
+    let at_first = Box::pin(current_etag(app, hub, watch.as_ref())).await?;
     let mut etag = at_first.clone();
     let held = known.matches(&at_first) || known.is_absent();
     while let Some(watch) = watch.as_mut().filter(|_| held && etag == at_first) {
         tokio::select! {
             () = watch.changed() => {}
-            () = tokio::time::sleep_until(deadline.min(Instant::now() + RECHECK)) => {}
+            () = tokio::time::sleep_until(deadline) => {}
             () = app.shutdown.cancelled() => break,
         }
-        etag = current_etag(app, hub).await?;
+        etag = Box::pin(current_etag(app, hub, Some(watch))).await?;
         if Instant::now() >= deadline {
             break;
         }
@@ -57,7 +65,7 @@ pub async fn desired_state(app: &App, hub: &Hub, known: &IfNoneMatch, wait: Dura
     if etag == at_first && known.matches(&at_first) {
         return Ok(Tagged { etag, body: None });
     }
-    let (etag, state) = read(app, hub).await?;
+    let (etag, state) = Box::pin(read(app, hub)).await?;
     Ok(Tagged { etag, body: Some(state) })
 }
 
@@ -66,9 +74,14 @@ fn etag_of(revision: i64) -> String {
 }
 
 /// Also ends the wait of a hub that was blocked or got a new token meanwhile.
-async fn current_etag(app: &App, hub: &Hub) -> Result<String> {
+async fn current_etag(app: &App, hub: &Hub, watch: Option<&Watch<'_>>) -> Result<String> {
     let mut conn = app.db.read().await?;
-    match store::token_and_revision(&mut conn, hub.hub_uuid).await? {
+    let stand = store::token_and_revision(&mut conn, hub.hub_uuid).await?;
+    drop(conn);
+    if let (Some(watch), Some(stand)) = (watch, stand) {
+        watch.has_read(stand);
+    }
+    match stand {
         Some((Some(token_id), revision)) if token_id == hub.token_id => Ok(etag_of(revision)),
         _ => Err(invalid_token()),
     }
@@ -76,14 +89,17 @@ async fn current_etag(app: &App, hub: &Hub) -> Result<String> {
 
 async fn read(app: &App, hub: &Hub) -> Result<(String, DesiredState)> {
     let mut conn = app.db.read().await?;
-    // The revision comes first: a change between the two reads is delivered twice rather than not at all.
+    // The revision comes first: a change between the reads is delivered twice rather than not at all.
     let (revision, hub_identifier) = store::settings(&mut conn, hub.hub_uuid).await?;
     let adapter_roles = adapter_store::roles(&mut conn, hub.hub_uuid).await?;
+    let apps = jobs::wanted_apps(&mut conn, hub.hub_uuid).await?;
+    let agent = policies::desired_agent(&mut conn, hub.hub_uuid).await?;
+    drop(conn);
     let state = DesiredState {
         revision,
-        agent: DesiredAgent::default(),
-        apps: Vec::new(),
-        jobs: Vec::new(),
+        agent,
+        apps,
+        jobs: jobs::hand_out(app, hub.hub_uuid).await?,
         scan_config_revision: SCAN_CONFIG_REVISION,
         settings: HubSettings { hub_identifier, adapter_roles },
     };

@@ -14,18 +14,19 @@ mod turns;
 
 pub use adapters::normalized_address;
 pub use block::{block, revoke_all, unblock};
-pub use changes::Changes;
+pub use changes::{Changes, look_for_changes};
 pub use claim::claim;
-use hub_protocol::HubUuid;
+use hub_protocol::{HubUuid, TenantUuid, Timestamp};
 pub use refresh::refresh;
 use serde_json::{Value, json};
+pub use store::Addressee;
 use store::HubRow;
 pub use turns::Turns;
 use uuid::Uuid;
 
 use crate::app::App;
 use crate::authz::Scope;
-use crate::db::Conn;
+use crate::db::{Conn, Tx};
 use crate::domain::audit::Audit;
 use crate::error::{Error, Result};
 
@@ -37,12 +38,52 @@ pub async fn token_in_force(conn: &mut Conn, hub_uuid: HubUuid) -> Result<Option
     store::token_in_force(conn, hub_uuid).await
 }
 
+/// As [`token_in_force`]; nobody else changes the hub's credentials until the transaction ends.
+pub async fn lock_token(tx: &mut Tx, hub_uuid: HubUuid) -> Result<Option<Uuid>> {
+    Ok(store::credentials(tx, hub_uuid).await?.and_then(|held| held.access_token_id))
+}
+
 /// 404 unless the tenant has the hub.
 pub async fn require(conn: &mut Conn, scope: &Scope, hub_uuid: HubUuid) -> Result<()> {
     match store::exists(conn, scope, hub_uuid).await? {
         true => Ok(()),
         false => Err(Error::not_found("hub")),
     }
+}
+
+/// The tenant's hub, or 404; nobody else changes it, or what hangs on it, until the transaction ends.
+pub async fn lock(tx: &mut Tx, scope: &Scope, hub_uuid: HubUuid) -> Result<Addressee> {
+    store::lock(tx, Some(scope), hub_uuid).await?.ok_or_else(|| Error::not_found("hub"))
+}
+
+/// As [`lock`], for the platform and for work that goes over the hubs of all tenants.
+pub async fn lock_any(tx: &mut Tx, hub_uuid: HubUuid) -> Result<Addressee> {
+    store::lock(tx, None, hub_uuid).await?.ok_or_else(|| Error::not_found("hub"))
+}
+
+/// The tenant of a hub, for the platform and for whoever compares it with their own.
+pub async fn owner(conn: &mut Conn, hub_uuid: HubUuid) -> Result<Option<TenantUuid>> {
+    store::owner(conn, hub_uuid).await
+}
+
+/// As [`lock_any`], of some hundred hubs, in the order in which everybody locks them.
+pub async fn lock_all(tx: &mut Tx, hubs: &[HubUuid]) -> Result<()> {
+    store::lock_all(tx, hubs).await
+}
+
+/// Notes that the hub was in touch; locks it as [`lock`] does.
+pub async fn touch(tx: &mut Tx, hub_uuid: HubUuid, now: Timestamp) -> Result<()> {
+    store::touch(tx, hub_uuid, now).await
+}
+
+/// Notes which agent the hub runs now.
+pub async fn set_agent_version(tx: &mut Tx, hub_uuid: HubUuid, version: &str) -> Result<()> {
+    store::set_agent_version(tx, hub_uuid, version).await
+}
+
+/// What the hub said its machine is when it was claimed, as `uname -m` names it.
+pub async fn architecture(conn: &mut Conn, hub_uuid: HubUuid) -> Result<Option<String>> {
+    store::architecture(conn, hub_uuid).await
 }
 
 async fn get(conn: &mut Conn, scope: &Scope, hub_uuid: HubUuid) -> Result<HubRow> {

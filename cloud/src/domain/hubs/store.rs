@@ -6,7 +6,9 @@ use serde_json::Value;
 use sqlx::types::Json;
 use uuid::Uuid;
 
+use super::changes::Stand;
 use crate::authz::Scope;
+use crate::db::bulk::{Bulk, Column};
 use crate::db::{Conn, Tx, sql};
 use crate::error::Result;
 use crate::http::page::{MAX_OFFSET, Page};
@@ -145,22 +147,95 @@ pub async fn exists(conn: &mut Conn, scope: &Scope, hub_uuid: HubUuid) -> Result
     Ok(row.is_some())
 }
 
+/// What the hub's system said of itself.
+pub async fn architecture(conn: &mut Conn, hub_uuid: HubUuid) -> Result<Option<String>> {
+    let row: Option<(Option<Json<OperatingSystem>>,)> =
+        sql("SELECT os FROM hubs WHERE hub_uuid = $1").bind(hub_uuid).optional(conn).await?;
+    Ok(row.and_then(|(os,)| os?.0.arch))
+}
+
 /// The hub was in touch.
 pub async fn touch(tx: &mut Tx, hub_uuid: HubUuid, now: Timestamp) -> Result<()> {
     sql("UPDATE hubs SET last_seen_at = $2 WHERE hub_uuid = $1").bind(hub_uuid).bind(now).execute(tx).await?;
     Ok(())
 }
 
-pub async fn bump_desired_revision(tx: &mut Tx, hub_uuid: HubUuid) -> Result<()> {
-    sql("UPDATE hubs SET desired_revision = desired_revision + 1 WHERE hub_uuid = $1")
-        .bind(hub_uuid)
+/// The new revision, if there is such a hub.
+pub async fn bump_desired_revision(tx: &mut Tx, hub_uuid: HubUuid) -> Result<Option<i64>> {
+    let row: Option<(i64,)> =
+        sql("UPDATE hubs SET desired_revision = desired_revision + 1 WHERE hub_uuid = $1 RETURNING desired_revision")
+            .bind(hub_uuid)
+            .optional(tx)
+            .await?;
+    Ok(row.map(|(revision,)| revision))
+}
+
+/// What decides whether a hub may be given something to do.
+#[derive(sqlx::FromRow)]
+pub struct Addressee {
+    pub hub_uuid: HubUuid,
+    pub tenant_uuid: TenantUuid,
+    pub blocked_at: Option<Timestamp>,
+    pub os: Option<Json<OperatingSystem>>,
+}
+
+/// The hub, which nobody else changes until the transaction ends. Without a scope: of any tenant.
+pub async fn lock(tx: &mut Tx, scope: Option<&Scope>, hub_uuid: HubUuid) -> Result<Option<Addressee>> {
+    let lock = tx.dialect().for_update();
+    let mut statement =
+        sql("SELECT hub_uuid, tenant_uuid, blocked_at, os FROM hubs WHERE hub_uuid = $1").bind(hub_uuid);
+    if let Some(scope) = scope {
+        statement = statement.push(" AND tenant_uuid = ").push_bind(scope.tenant_uuid());
+    }
+    statement.push(lock).optional(tx).await
+}
+
+pub async fn owner(conn: &mut Conn, hub_uuid: HubUuid) -> Result<Option<TenantUuid>> {
+    let row: Option<(TenantUuid,)> =
+        sql("SELECT tenant_uuid FROM hubs WHERE hub_uuid = $1").bind(hub_uuid).optional(conn).await?;
+    Ok(row.map(|(tenant_uuid,)| tenant_uuid))
+}
+
+/// The list must not be empty.
+pub async fn lock_all(tx: &mut Tx, hubs: &[HubUuid]) -> Result<()> {
+    let lock = tx.dialect().for_update();
+    sql("SELECT hub_uuid FROM hubs WHERE hub_uuid IN ")
+        .push_list(hubs.iter().copied())
+        .push(" ORDER BY hub_uuid")
+        .push(lock)
         .execute(tx)
         .await?;
     Ok(())
 }
 
+/// The list must not be empty.
+pub async fn bump_all(tx: &mut Tx, hubs: &[HubUuid]) -> Result<()> {
+    sql("UPDATE hubs SET desired_revision = desired_revision + 1 WHERE hub_uuid IN ")
+        .push_list(hubs.iter().copied())
+        .execute(tx)
+        .await?;
+    Ok(())
+}
+
+pub async fn set_agent_version(tx: &mut Tx, hub_uuid: HubUuid, version: &str) -> Result<()> {
+    sql("UPDATE hubs SET agent_version = $2 WHERE hub_uuid = $1").bind(hub_uuid).bind(version).execute(tx).await?;
+    Ok(())
+}
+
+/// The token in force and the revision of the desired state of each of these hubs.
+pub async fn stands(conn: &mut Conn, hubs: Vec<HubUuid>) -> Result<Vec<(HubUuid, Option<Uuid>, i64)>> {
+    Bulk {
+        head: "WITH given (hub_uuid) AS (",
+        columns: vec![Column::Uuid(hubs.into_iter().map(|hub_uuid| hub_uuid.0).collect())],
+        tail: ") SELECT hubs.hub_uuid, hubs.access_token_id, hubs.desired_revision \
+               FROM given JOIN hubs ON hubs.hub_uuid = given.hub_uuid",
+    }
+    .returning(conn)
+    .await
+}
+
 /// The token in force and the revision of the desired state.
-pub async fn token_and_revision(conn: &mut Conn, hub_uuid: HubUuid) -> Result<Option<(Option<Uuid>, i64)>> {
+pub async fn token_and_revision(conn: &mut Conn, hub_uuid: HubUuid) -> Result<Option<Stand>> {
     sql("SELECT access_token_id, desired_revision FROM hubs WHERE hub_uuid = $1").bind(hub_uuid).optional(conn).await
 }
 

@@ -78,8 +78,26 @@ pub async fn hub_logs(
     Path(hub_uuid): Path<HubUuid>,
     headers: HeaderMap,
 ) -> Result<EventStream> {
-    let resume_after = resume_after(&headers)?;
+    of_hub(app, auth, hub_uuid, &headers, Subject::LogsOf(hub_uuid)).await
+}
+
+pub async fn hub_job_events(
+    auth: Authorized<perm::HubsRead>,
+    State(app): State<App>,
+    Path(hub_uuid): Path<HubUuid>,
+    headers: HeaderMap,
+) -> Result<EventStream> {
+    of_hub(app, auth, hub_uuid, &headers, Subject::JobEventsOf(hub_uuid)).await
+}
+
+async fn of_hub(
+    app: App,
+    auth: Authorized<perm::HubsRead>,
+    hub_uuid: HubUuid,
+    headers: &HeaderMap,
+    subject: Subject,
+) -> Result<EventStream> {
+    let resume_after = resume_after(headers)?;
     hubs::require(&mut app.db.read().await?, &auth.scope, hub_uuid).await?;
-    let subject = Subject::LogsOf(hub_uuid);
     Ok(EventStream(Subscription::open(app, auth.scope, auth.caller, subject, resume_after).await?))
 }

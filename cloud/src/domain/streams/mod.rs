@@ -17,6 +17,7 @@ use tokio::sync::{broadcast, mpsc};
 
 use crate::db::{Conn, sql};
 use crate::domain::ble::StoredEvent;
+use crate::domain::jobs::StoredJobEvent;
 use crate::error::{Error, Result};
 use crate::ingest::{Kind, Record};
 
@@ -186,6 +187,11 @@ fn log_frame(record: crate::domain::telemetry::StoredRecord) -> Result<RecordFra
     Ok((id, hub_uuid, frame(id, "hub_log", &crate::domain::telemetry::HubLogResponse::from(record))?))
 }
 
+fn job_event_frame(event: StoredJobEvent) -> Result<RecordFrame> {
+    let (id, hub_uuid) = (event.hub_job_event_id, event.hub_uuid);
+    Ok((id, hub_uuid, frame(id, "hub_job_event", &event.response()?)?))
+}
+
 impl PublishedRecord {
     fn into_frame(self, kind: Kind) -> Result<RecordFrame> {
         let Self { id, hub_uuid, record } = self;
@@ -202,6 +208,11 @@ impl PublishedRecord {
             }),
             Kind::Logs | Kind::Telemetry => log_frame(crate::domain::telemetry::StoredRecord {
                 id,
+                hub_uuid,
+                body: record.text.as_ref().to_owned(),
+            }),
+            Kind::JobEvents => job_event_frame(StoredJobEvent {
+                hub_job_event_id: id,
                 hub_uuid,
                 body: record.text.as_ref().to_owned(),
             }),

@@ -7,12 +7,13 @@ use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 
 use super::{
-    BATCH_BYTES, BATCH_RECORDS, Batch, ChannelKey, Published, RecordFrame, Streams, ble_frame, log_frame, said,
+    BATCH_BYTES, BATCH_RECORDS, Batch, ChannelKey, Published, RecordFrame, Streams, ble_frame, job_event_frame,
+    log_frame, said,
 };
 use crate::app::App;
 use crate::bus::{Bus, News};
 use crate::db::sql;
-use crate::domain::{ble, telemetry};
+use crate::domain::{ble, jobs, telemetry};
 use crate::error::Result;
 use crate::ingest::Kind;
 
@@ -162,6 +163,11 @@ async fn read(app: &App, (tenant_uuid, kind): ChannelKey, after: i64, last_id: i
             let records = telemetry::logs_after(&mut conn, tenant_uuid, None, after, last_id, limit).await?;
             let last_read = records.get(BATCH_RECORDS - 1).map(|record| record.id);
             (records.into_iter().filter_map(|record| said(log_frame(record))).collect(), last_read)
+        }
+        Kind::JobEvents => {
+            let events = jobs::events_after(&mut conn, tenant_uuid, None, after, last_id, limit).await?;
+            let last_read = events.get(BATCH_RECORDS - 1).map(|event| event.hub_job_event_id);
+            (events.into_iter().filter_map(|event| said(job_event_frame(event))).collect(), last_read)
         }
     };
     // A read that is not full tells that there is nothing more up to `last_id`.

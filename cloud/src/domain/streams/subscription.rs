@@ -9,10 +9,10 @@ use hub_protocol::{HubUuid, TenantUuid};
 use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::time::{Instant, Interval, MissedTickBehavior};
 
-use super::{Batch, ChannelKey, Frame, RecordFrame, ble_frame, last_id, log_frame, said};
+use super::{Batch, ChannelKey, Frame, RecordFrame, ble_frame, job_event_frame, last_id, log_frame, said};
 use crate::app::App;
 use crate::authz::{Caller, Scope, permission as perm};
-use crate::domain::{ble, telemetry};
+use crate::domain::{ble, jobs, telemetry};
 use crate::error::Result;
 use crate::ingest::Kind;
 
@@ -28,6 +28,7 @@ const READ_RECORDS: i64 = 200;
 pub enum Subject {
     BleEvents,
     LogsOf(HubUuid),
+    JobEventsOf(HubUuid),
 }
 
 impl Subject {
@@ -35,6 +36,7 @@ impl Subject {
         match self {
             Self::BleEvents => Kind::BleEvents,
             Self::LogsOf(_) => Kind::Logs,
+            Self::JobEventsOf(_) => Kind::JobEvents,
         }
     }
 
@@ -42,14 +44,14 @@ impl Subject {
     async fn is_open_to(&self, caller: &Caller, app: &App, tenant_uuid: TenantUuid) -> bool {
         match self {
             Self::BleEvents => caller.may_go_on::<perm::BleRead>(app, tenant_uuid).await,
-            Self::LogsOf(_) => caller.may_go_on::<perm::HubsRead>(app, tenant_uuid).await,
+            Self::LogsOf(_) | Self::JobEventsOf(_) => caller.may_go_on::<perm::HubsRead>(app, tenant_uuid).await,
         }
     }
 
     fn wants(&self, frame: &Frame) -> bool {
         match self {
             Self::BleEvents => true,
-            Self::LogsOf(hub_uuid) => frame.hub_uuid == *hub_uuid,
+            Self::LogsOf(hub_uuid) | Self::JobEventsOf(hub_uuid) => frame.hub_uuid == *hub_uuid,
         }
     }
 }
@@ -185,6 +187,12 @@ impl Subscription {
                     telemetry::logs_after(&mut conn, tenant_uuid, hub_uuid, after, last, READ_RECORDS).await?;
                 let last_read = records.last().map(|record| record.id);
                 (records.into_iter().filter_map(|record| said(log_frame(record))).collect(), last_read)
+            }
+            Subject::JobEventsOf(hub_uuid) => {
+                let hub_uuid = Some(*hub_uuid);
+                let events = jobs::events_after(&mut conn, tenant_uuid, hub_uuid, after, last, READ_RECORDS).await?;
+                let last_read = events.last().map(|event| event.hub_job_event_id);
+                (events.into_iter().filter_map(|event| said(job_event_frame(event))).collect(), last_read)
             }
         };
         drop(conn);

@@ -19,7 +19,7 @@ const MAX_RECORDS: usize = 1000;
 /// The largest record: a hundred of them are one page of a list.
 const MAX_RECORD_BYTES: usize = 256 * 1024;
 /// How deep JSON may nest: readers with a recursion limit must be able to read it back.
-const MAX_DEPTH: usize = 64;
+pub const MAX_DEPTH: usize = 64;
 
 /// One log entry of a hub.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -67,7 +67,7 @@ fn json(text: String) -> Box<RawValue> {
 }
 
 /// How deep the JSON nests. The text must be valid JSON.
-fn depth(json: &str) -> usize {
+pub fn depth(json: &str) -> usize {
     let (mut depth, mut deepest, mut in_string, mut escaped) = (0_usize, 0, false, false);
     for byte in json.bytes() {
         match byte {

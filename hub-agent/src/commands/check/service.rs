@@ -27,7 +27,10 @@ pub async fn check(args: &ServiceArgs) -> Vec<Finding> {
         let mend = "set service-url in /etc/hub-agent/config.toml, or give --service-url";
         return vec![Finding::warn("service", "no service is configured, so it was not tried", mend)];
     }
-    let (url, client) = match config::service_url(args).and_then(|url| Ok((url, cloud::http_client(args)?))) {
+    let (url, client) = match config::service_url(args).and_then(|url| {
+        let client = cloud::http_client(args, &url, None)?;
+        Ok((url, client))
+    }) {
         Ok(ready) => ready,
         Err(failure) => return vec![Finding::fail("service", failure, "correct the setting")],
     };

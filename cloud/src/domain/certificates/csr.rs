@@ -1,0 +1,116 @@
+//! Certificate requests (PKCS#10). Of all a request says, only the key is taken over, once the request proves that its sender holds the private half.
+
+use rcgen::SubjectPublicKeyInfo;
+use rustls::pki_types::CertificateSigningRequestDer;
+use rustls::pki_types::pem::PemObject;
+use x509_parser::certification_request::X509CertificationRequest;
+use x509_parser::error::X509Error;
+use x509_parser::oid_registry::{OID_PKCS1_SHA1WITHRSA, OID_SHA1_WITH_RSA};
+use x509_parser::prelude::FromDer;
+use x509_parser::public_key::PublicKey;
+
+use crate::error::{Error, Result};
+
+/// A request for the largest key there may be, with many names that are not looked at, is smaller.
+const MAX_BYTES: usize = 16 * 1024;
+const RSA_BYTES: std::ops::RangeInclusive<usize> = 256..=1024;
+
+const KEYS: &str = "must be for a P-256, P-384, Ed25519 or RSA key (2,048 to 8,192 bits), signed with it and with SHA-256 or SHA-384 \
+    (RSA: SHA-512 too)";
+
+/// The key that the request is for. 400 naming `csr` when there is anything wrong with the request.
+pub fn requested_key(csr: &str) -> Result<SubjectPublicKeyInfo> {
+    let refused = |message: &str| Error::field("csr", message);
+    if csr.len() > MAX_BYTES {
+        return Err(refused("may have at most 16 KiB"));
+    }
+    let malformed =
+        || refused("must be a PKCS#10 request in PEM form, which begins with -----BEGIN CERTIFICATE REQUEST-----");
+    let der = CertificateSigningRequestDer::from_pem_slice(csr.as_bytes()).map_err(|_| malformed())?;
+    let (rest, request) = X509CertificationRequest::from_der(&der).map_err(|_| malformed())?;
+    if !rest.is_empty() {
+        return Err(malformed());
+    }
+    let key = &request.certification_request_info.subject_pki;
+    if let Ok(PublicKey::RSA(rsa)) = key.parsed() {
+        let leading_zeros = rsa.modulus.iter().take_while(|byte| **byte == 0).count();
+        if !RSA_BYTES.contains(&(rsa.modulus.len() - leading_zeros)) {
+            return Err(refused(KEYS));
+        }
+    }
+    let algorithm = &request.signature_algorithm.algorithm;
+    if *algorithm == OID_PKCS1_SHA1WITHRSA || *algorithm == OID_SHA1_WITH_RSA {
+        return Err(refused(KEYS));
+    }
+    match request.verify_signature() {
+        Ok(()) => SubjectPublicKeyInfo::from_der(key.raw).map_err(|_| refused(KEYS)),
+        Err(X509Error::SignatureUnsupportedAlgorithm) => Err(refused(KEYS)),
+        Err(_) => Err(refused("is not signed with the key it is for")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rcgen::{
+        CertificateParams, KeyPair, PKCS_ECDSA_P384_SHA384, PKCS_ECDSA_P521_SHA512, PKCS_ED25519, PKCS_RSA_SHA256,
+    };
+    use rcgen::{CustomExtension, PublicKeyData, SanType, SignatureAlgorithm};
+
+    use super::*;
+
+    fn request(algorithm: &'static SignatureAlgorithm) -> (KeyPair, rcgen::CertificateSigningRequest) {
+        let key = KeyPair::generate_for(algorithm).expect("a key");
+        let mut params = CertificateParams::new(["router.example.com".to_owned()]).expect("parameters");
+        params.subject_alt_names.push(SanType::Rfc822Name("a@example.com".try_into().expect("an address")));
+        // An extension nobody knows.
+        params.custom_extensions.push(CustomExtension::from_oid_content(&[1, 3, 6, 1, 4, 1, 99999, 1], vec![5, 0]));
+        let request = params.serialize_request(&key).expect("a request");
+        (key, request)
+    }
+
+    #[test]
+    fn the_key_is_taken_over_whatever_else_is_asked_for() {
+        for algorithm in [&rcgen::PKCS_ECDSA_P256_SHA256, &PKCS_ECDSA_P384_SHA384, &PKCS_ED25519, &PKCS_RSA_SHA256] {
+            let (key, request) = request(algorithm);
+            let taken = requested_key(&request.pem().expect("PEM")).expect("a good request");
+            assert_eq!(taken.subject_public_key_info(), key.subject_public_key_info(), "{algorithm:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_request_for_a_good_key_is_refused_by_name() {
+        let (_, good) = request(&rcgen::PKCS_ECDSA_P256_SHA256);
+        let pem = good.pem().expect("PEM");
+        let armoured = |der: &[u8], label: &str| {
+            use base64::Engine;
+            let text = base64::engine::general_purpose::STANDARD.encode(der);
+            format!("-----BEGIN {label}-----\n{text}\n-----END {label}-----\n")
+        };
+        let der: &[u8] = good.der();
+        let mut forged = der.to_vec();
+        // The last bytes are the signature's.
+        let last = forged.len() - 1;
+        forged[last] ^= 1;
+        let mut renamed = der.to_vec();
+        let at = renamed.windows(6).position(|bytes| bytes == b"router").expect("a name");
+        renamed[at] = b'R';
+        let label = "CERTIFICATE REQUEST";
+        let (_, p521) = request(&PKCS_ECDSA_P521_SHA512);
+        for (csr, reason) in [
+            (String::new(), "PKCS#10"),
+            ("-----BEGIN CERTIFICATE REQUEST-----".to_owned(), "PKCS#10"),
+            (pem.replace("CERTIFICATE REQUEST", "CERTIFICATE"), "PKCS#10"),
+            (armoured(b"\x30\x00", label), "PKCS#10"),
+            (armoured(&[der, &[0]].concat(), label), "PKCS#10"),
+            (armoured(&der[..der.len() / 2], label), "PKCS#10"),
+            (armoured(&forged, label), "not signed with the key"),
+            (armoured(&renamed, label), "not signed with the key"),
+            (p521.pem().expect("PEM"), "P-256"),
+            (format!("{pem}{}", " ".repeat(MAX_BYTES)), "16 KiB"),
+        ] {
+            let error = requested_key(&csr).err().expect("a refusal");
+            assert_eq!(error.status(), 400);
+            assert!(error.to_string().contains("csr") && error.to_string().contains(reason), "{error}: {csr}");
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Makes certificates, and reads the few things out of one that decide something. Whoever asks for a certificate decides nothing in it but its key.
+
+use hub_protocol::{HubUuid, Timestamp};
+use rcgen::{
+    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+    KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, SanType, SerialNumber, SubjectPublicKeyInfo,
+};
+use rustls::pki_types::PrivatePkcs8KeyDer;
+use time::OffsetDateTime;
+
+use crate::error::{Error, Result};
+use crate::sealing;
+
+const SERIAL_BYTES: usize = 16;
+
+/// From when until when a certificate is valid; whole seconds, which is all that a certificate can say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Validity {
+    pub not_before: Timestamp,
+    pub not_after: Timestamp,
+}
+
+impl Validity {
+    pub fn seconds(not_before: Timestamp, not_after: Timestamp) -> Self {
+        let whole = |time: Timestamp| Timestamp::from_micros(time.as_secs() * 1_000_000);
+        Self { not_before: whole(not_before), not_after: whole(not_after) }
+    }
+}
+
+/// An authority that can sign: its certificate in PEM form, and its private key (PKCS#8).
+pub struct Signer {
+    pub certificate: String,
+    pub private_key: Vec<u8>,
+}
+
+/// A self-signed certificate that may sign authorities, and those only hubs' certificates.
+pub fn make_root(name: &str, validity: Validity) -> Result<Signer> {
+    let key = KeyPair::generate().map_err(Error::internal)?;
+    let certificate = authority(name, validity, 1)?.self_signed(&key).map_err(Error::internal)?;
+    Ok(Signer { certificate: certificate.pem(), private_key: key.serialize_der() })
+}
+
+/// An authority under `root` that may sign certificates of clients, and no further authorities.
+pub fn make_issuer(name: &str, validity: Validity, root: &Signer) -> Result<Signer> {
+    let key = KeyPair::generate().map_err(Error::internal)?;
+    let mut params = authority(name, validity, 0)?;
+    params.use_authority_key_identifier_extension = true;
+    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+    let certificate = params.signed_by(&key, &issuer(root)?).map_err(Error::internal)?;
+    Ok(Signer { certificate: certificate.pem(), private_key: key.serialize_der() })
+}
+
+fn authority(name: &str, validity: Validity, path_length: u8) -> Result<CertificateParams> {
+    let mut params = params(name, validity)?;
+    params.serial_number = Some(new_serial().1);
+    params.is_ca = IsCa::Ca(BasicConstraints::Constrained(path_length));
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    Ok(params)
+}
+
+fn params(name: &str, validity: Validity) -> Result<CertificateParams> {
+    let mut params = CertificateParams::default();
+    params.distinguished_name = DistinguishedName::new();
+    params.distinguished_name.push(DnType::CommonName, name);
+    params.not_before = to_x509(validity.not_before)?;
+    params.not_after = to_x509(validity.not_after)?;
+    Ok(params)
+}
+
+fn to_x509(time: Timestamp) -> Result<OffsetDateTime> {
+    OffsetDateTime::from_unix_timestamp(time.as_secs()).map_err(Error::internal)
+}
+
+fn issuer(authority: &Signer) -> Result<Issuer<'static, KeyPair>> {
+    let key = PrivatePkcs8KeyDer::from(authority.private_key.as_slice());
+    let key = KeyPair::from_pkcs8_der_and_sign_algo(&key, &PKCS_ECDSA_P256_SHA256).map_err(Error::internal)?;
+    Issuer::from_ca_cert_pem(&authority.certificate, key).map_err(Error::internal)
+}
+
+/// A hub's certificate: its serial number in hex, and itself in PEM form.
+pub fn make_hub_certificate(
+    hub_uuid: HubUuid,
+    key: &SubjectPublicKeyInfo,
+    validity: Validity,
+    signer: &Signer,
+) -> Result<(String, String)> {
+    let (serial_number, serial) = new_serial();
+    let mut params = params(&hub_uuid.to_string(), validity)?;
+    params.serial_number = Some(serial);
+    params.subject_alt_names = vec![
+        SanType::DnsName(hub_uuid.to_string().try_into().map_err(Error::internal)?),
+        SanType::URI(format!("urn:uuid:{hub_uuid}").try_into().map_err(Error::internal)?),
+    ];
+    params.is_ca = IsCa::ExplicitNoCa;
+    params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+    params.use_authority_key_identifier_extension = true;
+    let certificate = params.signed_by(key, &self::issuer(signer)?).map_err(Error::internal)?;
+    Ok((serial_number, certificate.pem()))
+}
+
+/// 126 random bits. A serial number is positive and as long as every other: the first byte is neither negative nor zero.
+fn new_serial() -> (String, SerialNumber) {
+    let mut bytes = sealing::random::<SERIAL_BYTES>();
+    if let Some(first) = bytes.first_mut() {
+        *first = (*first & 0x3f) | 0x40;
+    }
+    (hex::encode(bytes), SerialNumber::from_slice(&bytes))
+}
+
+/// What the service goes by of a certificate that a client shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shown {
+    /// In hex, as it was recorded when the certificate was issued.
+    pub serial_number: String,
+    /// The hub in its common name; of a certificate that names none, nothing.
+    pub hub_uuid: Option<HubUuid>,
+    pub validity: Validity,
+}
+
+/// Reads a certificate in DER form. Says nothing about who signed it.
+pub fn read(der: &[u8]) -> Option<Shown> {
+    let (_, certificate) = x509_parser::parse_x509_certificate(der).ok()?;
+    let hub_uuid = certificate.subject().iter_common_name().next().and_then(|name| name.as_str().ok()?.parse().ok());
+    let time = |time: x509_parser::time::ASN1Time| Timestamp::from_micros(time.timestamp().saturating_mul(1_000_000));
+    let validity = certificate.validity();
+    Some(Shown {
+        serial_number: hex::encode(certificate.raw_serial()),
+        hub_uuid,
+        validity: Validity { not_before: time(validity.not_before), not_after: time(validity.not_after) },
+    })
+}

@@ -1,0 +1,214 @@
+//! SQL of policies, and of the hubs they hold for.
+
+use hub_protocol::claim::OperatingSystem;
+use hub_protocol::{HubUuid, ReleaseUuid, TenantUuid, Timestamp};
+use sqlx::types::Json;
+use uuid::Uuid;
+
+use super::{Policy, PolicyScope, Target, Terms};
+use crate::db::{Conn, Tx, sql};
+use crate::error::Result;
+use crate::http::page::{MAX_OFFSET, Page};
+
+const COLUMNS: &str = "policy_uuid, scope, tenant_uuid, hub_uuid, channel, version, auto_update, window_start, window_end, percent, \
+    step_percent, step_interval_secs, max_failure_percent, silent_after_secs, min_finished, swept_to, sweep_due_at, created_at, updated_at";
+
+/// The policy of a target, which nobody else changes until the transaction ends.
+pub async fn lock_target(tx: &mut Tx, target: &str) -> Result<Option<Policy>> {
+    let lock = tx.dialect().for_update();
+    sql(&format!("SELECT {COLUMNS} FROM update_policies WHERE target = $1")).push(lock).bind(target).optional(tx).await
+}
+
+/// A policy, which nobody else changes until the transaction ends; only a tenant's, where one is given.
+pub async fn lock(tx: &mut Tx, policy_uuid: Uuid, tenant_uuid: Option<TenantUuid>) -> Result<Option<Policy>> {
+    let lock = tx.dialect().for_update();
+    let mut statement = sql(&format!("SELECT {COLUMNS} FROM update_policies WHERE policy_uuid = $1")).bind(policy_uuid);
+    if let Some(tenant_uuid) = tenant_uuid {
+        statement = statement.push(" AND tenant_uuid = ").push_bind(tenant_uuid);
+    }
+    statement.push(lock).optional(tx).await
+}
+
+pub async fn get(conn: &mut Conn, policy_uuid: Uuid, tenant_uuid: TenantUuid) -> Result<Option<Policy>> {
+    sql(&format!("SELECT {COLUMNS} FROM update_policies WHERE policy_uuid = $1 AND tenant_uuid = $2"))
+        .bind(policy_uuid)
+        .bind(tenant_uuid)
+        .optional(conn)
+        .await
+}
+
+/// The one policy for all hubs, if there is one.
+pub async fn global(conn: &mut Conn) -> Result<Option<Uuid>> {
+    let found: Option<(Uuid,)> =
+        sql("SELECT policy_uuid FROM update_policies WHERE scope = 'GLOBAL'").optional(conn).await?;
+    Ok(found.map(|(policy_uuid,)| policy_uuid))
+}
+
+/// What a list is narrowed by.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Filter {
+    pub tenant_uuid: Option<TenantUuid>,
+    pub scope: Option<PolicyScope>,
+}
+
+/// Newest first, and how many there are.
+pub async fn list(conn: &mut Conn, filter: Filter, page: &Page) -> Result<(Vec<Policy>, i64)> {
+    let narrow = |mut statement: crate::db::Sql| {
+        statement = statement.push(" FROM update_policies WHERE 1 = 1");
+        if let Some(tenant_uuid) = filter.tenant_uuid {
+            statement = statement.push(" AND tenant_uuid = ").push_bind(tenant_uuid);
+        }
+        if let Some(scope) = filter.scope {
+            statement = statement.push(" AND scope = ").push_bind(scope.name());
+        }
+        statement
+    };
+    let policies = narrow(sql("SELECT ").push(COLUMNS))
+        .push(" ORDER BY created_at DESC, policy_uuid DESC LIMIT ")
+        .push_bind(page.size)
+        .push(" OFFSET ")
+        .push_bind(page.offset)
+        .all(conn)
+        .await?;
+    let counted = narrow(sql("SELECT COUNT(*) FROM (SELECT 1 AS one")).push(" LIMIT ").push_bind(MAX_OFFSET);
+    let (total,): (i64,) = counted.push(") AS counted").one(conn).await?;
+    Ok((policies, total))
+}
+
+/// Makes the policy of the target, or replaces what it says; the worker looks at it next.
+pub async fn put(tx: &mut Tx, target: Target, terms: &Terms, now: Timestamp) -> Result<Policy> {
+    let window = terms.window.clone();
+    let (window_start, window_end) = window.map(|window| (window.start, window.end)).unzip();
+    let rollout = &terms.rollout;
+    sql("INSERT INTO update_policies (policy_uuid, scope, target, tenant_uuid, hub_uuid, channel, version, auto_update, window_start, window_end, \
+         percent, step_percent, step_interval_secs, max_failure_percent, silent_after_secs, min_finished, due_at, sweep_due_at, \
+         created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $17, $17, $17) \
+         ON CONFLICT (target) DO UPDATE SET channel = excluded.channel, version = excluded.version, auto_update = excluded.auto_update, \
+         window_start = excluded.window_start, window_end = excluded.window_end, percent = excluded.percent, \
+         step_percent = excluded.step_percent, step_interval_secs = excluded.step_interval_secs, \
+         max_failure_percent = excluded.max_failure_percent, silent_after_secs = excluded.silent_after_secs, \
+         min_finished = excluded.min_finished, swept_to = NULL, due_at = excluded.due_at, sweep_due_at = excluded.sweep_due_at, \
+         updated_at = excluded.updated_at RETURNING ")
+    .push(COLUMNS)
+    .bind(Uuid::now_v7())
+    .bind(target.scope().name())
+    .bind(target.key())
+    .bind(target.tenant_uuid())
+    .bind(target.hub_uuid())
+    .bind(terms.channel.as_str())
+    .bind(terms.version.as_deref())
+    .bind(terms.auto_update)
+    .bind(window_start)
+    .bind(window_end)
+    .bind(rollout.percent)
+    .bind(rollout.step_percent)
+    .bind(rollout.step_interval_seconds)
+    .bind(rollout.max_failure_percent)
+    .bind(rollout.silent_after_seconds)
+    .bind(rollout.min_finished)
+    .bind(now)
+    .one(tx)
+    .await
+}
+
+/// Its rollouts go with it.
+pub async fn delete(tx: &mut Tx, policy_uuid: Uuid) -> Result<()> {
+    sql("DELETE FROM update_policies WHERE policy_uuid = $1").bind(policy_uuid).execute(tx).await?;
+    Ok(())
+}
+
+/// The most specific policy there is for a hub.
+pub async fn of_hub(conn: &mut Conn, hub_uuid: HubUuid) -> Result<Option<Policy>> {
+    sql(&format!(
+        "SELECT {COLUMNS} FROM update_policies WHERE hub_uuid = $1 OR scope = 'GLOBAL' \
+         OR (scope = 'UNIT' AND tenant_uuid = (SELECT hubs.tenant_uuid FROM hubs WHERE hubs.hub_uuid = $1)) \
+         ORDER BY CASE scope WHEN 'HUB' THEN 1 WHEN 'UNIT' THEN 2 ELSE 3 END LIMIT 1"
+    ))
+    .bind(hub_uuid)
+    .optional(conn)
+    .await
+}
+
+/// Policies that the worker is to look at, the longest due first.
+pub async fn due(conn: &mut Conn, now: Timestamp, limit: i64) -> Result<Vec<Uuid>> {
+    let due: Vec<(Uuid,)> =
+        sql("SELECT policy_uuid FROM update_policies WHERE due_at <= $1 ORDER BY due_at, policy_uuid LIMIT $2")
+            .bind(now)
+            .bind(limit)
+            .all(conn)
+            .await?;
+    Ok(due.into_iter().map(|(policy_uuid,)| policy_uuid).collect())
+}
+
+/// As [`lock`], if the policy is still due: of two workers that found it the second comes too late.
+pub async fn lock_due(tx: &mut Tx, policy_uuid: Uuid, now: Timestamp) -> Result<Option<Policy>> {
+    let lock = tx.dialect().for_update();
+    sql(&format!("SELECT {COLUMNS} FROM update_policies WHERE policy_uuid = $1 AND due_at <= $2"))
+        .push(lock)
+        .bind(policy_uuid)
+        .bind(now)
+        .optional(tx)
+        .await
+}
+
+/// Where the worker is with a policy.
+#[derive(Clone, Copy, Debug)]
+pub struct Turn {
+    /// The hub up to which it has come in the sweep under way.
+    pub swept_to: Option<HubUuid>,
+    /// When it looks at the policy next, and when it next begins a sweep.
+    pub due_at: Timestamp,
+    pub sweep_due_at: Timestamp,
+}
+
+pub async fn set_turn(tx: &mut Tx, policy_uuid: Uuid, turn: Turn) -> Result<()> {
+    sql("UPDATE update_policies SET swept_to = $2, due_at = $3, sweep_due_at = $4 WHERE policy_uuid = $1")
+        .bind(policy_uuid)
+        .bind(turn.swept_to)
+        .bind(turn.due_at)
+        .bind(turn.sweep_due_at)
+        .execute(tx)
+        .await?;
+    Ok(())
+}
+
+/// A hub that a policy holds for.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct PolicyHub {
+    pub hub_uuid: HubUuid,
+    pub agent_version: Option<String>,
+    pub os: Option<Json<OperatingSystem>>,
+}
+
+/// The next `limit` hubs that the policy holds for, because none more specific does, and that are not being updated already. Blocked hubs and those without
+/// credentials are passed over: they hear of nothing.
+pub async fn hubs_of(conn: &mut Conn, policy: &Policy, after: Option<HubUuid>, limit: i64) -> Result<Vec<PolicyHub>> {
+    const NO_OWN_POLICY: &str =
+        " AND NOT EXISTS (SELECT 1 FROM update_policies own WHERE own.scope = 'HUB' AND own.hub_uuid = hubs.hub_uuid)";
+    const NO_UNIT_POLICY: &str = " AND NOT EXISTS (SELECT 1 FROM update_policies unit WHERE unit.scope = 'UNIT' AND unit.tenant_uuid = hubs.tenant_uuid)";
+    let mut statement =
+        sql("SELECT hub_uuid, agent_version, os FROM hubs WHERE blocked_at IS NULL AND access_token_id IS NOT NULL \
+         AND NOT EXISTS (SELECT 1 FROM hub_jobs open WHERE open.hub_uuid = hubs.hub_uuid AND open.finished_at IS NULL \
+         AND open.job_type = 'SELF_UPDATE')");
+    statement = match policy.scope {
+        PolicyScope::Hub => statement.push(" AND hub_uuid = ").push_bind(policy.hub_uuid),
+        PolicyScope::Unit => statement.push(" AND tenant_uuid = ").push_bind(policy.tenant_uuid).push(NO_OWN_POLICY),
+        PolicyScope::Global => statement.push(NO_OWN_POLICY).push(NO_UNIT_POLICY),
+    };
+    if let Some(after) = after {
+        statement = statement.push(" AND hub_uuid > ").push_bind(after);
+    }
+    statement.push(" ORDER BY hub_uuid LIMIT ").push_bind(limit).all(conn).await
+}
+
+/// Which of these hubs are not given which releases again by themselves: they failed with them, or an operator stopped them.
+pub async fn not_again(conn: &mut Conn, hubs: &[HubUuid]) -> Result<Vec<(HubUuid, ReleaseUuid)>> {
+    if hubs.is_empty() {
+        return Ok(Vec::new());
+    }
+    sql("SELECT DISTINCT hub_uuid, release_uuid FROM hub_jobs WHERE job_type = 'SELF_UPDATE' AND release_uuid IS NOT NULL \
+         AND (status = 'FAILED' OR (status = 'CANCELLED' AND dispatched_at IS NOT NULL)) AND hub_uuid IN ")
+    .push_list(hubs.iter().copied())
+    .all(conn)
+    .await
+}

@@ -1,0 +1,164 @@
+//! Files on their way in and out, under URLs that are their own credential.
+
+use axum::extract::Request;
+use futures_util::stream::BoxStream;
+use hub_protocol::{ReleaseUuid, Timestamp};
+use serde_json::json;
+use sha2::{Digest, Sha256};
+
+use super::store::agent_releases::AgentReleaseRow;
+use super::store::app_releases::AppReleaseRow;
+use super::store::{agent_releases, app_releases};
+use super::urls::{self, SignedQuery, Use};
+use super::{Status, files::Upload};
+use crate::app::App;
+use crate::authz::Scope;
+use crate::db::{Conn, Tx};
+use crate::domain::audit::Audit;
+use crate::error::{Error, Result};
+use crate::http::body::{Frames, declared_length};
+
+/// Who marks a release READY: whoever had the URL.
+const ACTOR: &str = "release-upload";
+
+/// A release of either kind.
+enum Release {
+    App(AppReleaseRow),
+    Agent(AgentReleaseRow),
+}
+
+/// What a file has to be.
+pub struct File {
+    pub release_uuid: ReleaseUuid,
+    pub size_bytes: u64,
+    /// In lower-case hex.
+    pub sha256: String,
+}
+
+impl Release {
+    async fn find(conn: &mut Conn, release_uuid: ReleaseUuid) -> Result<Self> {
+        if let Some(row) = app_releases::of_any_tenant(conn, release_uuid).await? {
+            return Ok(Self::App(row));
+        }
+        let row = agent_releases::get(conn, release_uuid).await?;
+        row.map(Self::Agent).ok_or_else(|| Error::not_found("release"))
+    }
+
+    fn status(&self) -> Status {
+        match self {
+            Self::App(row) => row.status,
+            Self::Agent(row) => row.status,
+        }
+    }
+
+    fn file(&self) -> File {
+        let (release_uuid, size_bytes, sha256) = match self {
+            Self::App(row) => (row.release_uuid, row.size_bytes, &row.sha256),
+            Self::Agent(row) => (row.release_uuid, row.size_bytes, &row.sha256),
+        };
+        File { release_uuid, size_bytes: size_bytes.unsigned_abs(), sha256: sha256.clone() }
+    }
+
+    /// Whether it was there to be marked.
+    async fn mark_ready(&self, tx: &mut Tx, now: Timestamp) -> Result<bool> {
+        match self {
+            Self::App(row) => app_releases::mark_ready(tx, row.release_uuid, now).await,
+            Self::Agent(row) => agent_releases::mark_ready(tx, row.release_uuid, now).await,
+        }
+    }
+
+    fn audit(&self, now: Timestamp) -> Audit {
+        let audit = match self {
+            Self::App(row) => {
+                Audit::new(&Scope::system(ACTOR, row.tenant_uuid), "app_release.ready", row.release_uuid, now)
+            }
+            Self::Agent(row) => Audit::by_system(ACTOR, "agent_release.ready", row.release_uuid, now),
+        };
+        audit.changed(Some(json!({"status": Status::AwaitingFile})), Some(json!({"status": Status::Ready})))
+    }
+}
+
+/// Takes a release's file in: all of it and exactly it, or nothing.
+pub async fn receive(app: &App, file_name: &str, query: &SignedQuery, request: Request) -> Result<File> {
+    let release_uuid = urls::check(app, Use::Upload, file_name, query)?;
+    let release = Release::find(&mut app.db.read().await?, release_uuid).await?;
+    if release.status() == Status::Ready {
+        return Err(Error::conflict("ALREADY_READY", "the file of this release is here already"));
+    }
+    let file = release.file();
+    if declared_length(&request).is_some_and(|length| length != file.size_bytes) {
+        return Err(wrong_size(&file));
+    }
+    let frames = Frames::of_file(request)?;
+    let mut upload = app.files.create(release_uuid).await?;
+    match copy(frames, &file, &mut upload).await {
+        Ok(()) => upload.finish().await?,
+        Err(error) => {
+            upload.abort().await;
+            return Err(error);
+        }
+    }
+    let now = app.clock.now();
+    let mut tx = app.db.begin().await?;
+    if release.mark_ready(&mut tx, now).await? {
+        tx.commit(release.audit(now)).await?;
+        return Ok(file);
+    }
+    drop(tx);
+    // Another upload of the same file was first, or the release was given up.
+    match Release::find(&mut app.db.read().await?, release_uuid).await {
+        Ok(_) => Ok(file),
+        Err(error) => {
+            app.files.delete(release_uuid).await?;
+            Err(error)
+        }
+    }
+}
+
+async fn copy(mut frames: Frames, file: &File, upload: &mut Upload<'_>) -> Result<()> {
+    let mut digest = Sha256::new();
+    let mut size_bytes = 0_u64;
+    while let Some(bytes) = frames.next().await? {
+        size_bytes += bytes.len() as u64;
+        if size_bytes > file.size_bytes {
+            return Err(wrong_size(file));
+        }
+        digest.update(&bytes);
+        upload.write(&bytes).await?;
+    }
+    if size_bytes != file.size_bytes {
+        return Err(wrong_size(file));
+    }
+    let sha256 = hex::encode(digest.finalize());
+    match sha256 == file.sha256 {
+        true => Ok(()),
+        false => {
+            let message = format!("the file's SHA-256 is {sha256}, and the manifest says {}", file.sha256);
+            Err(Error::bad_request("WRONG_DIGEST", message))
+        }
+    }
+}
+
+fn wrong_size(file: &File) -> Error {
+    Error::bad_request("WRONG_SIZE", format!("the manifest says that the file has {} bytes", file.size_bytes))
+}
+
+/// The file that a URL is for.
+pub async fn find(app: &App, file_name: &str, query: &SignedQuery) -> Result<File> {
+    let release_uuid = urls::check(app, Use::Download, file_name, query)?;
+    let release = Release::find(&mut app.db.read().await?, release_uuid).await?;
+    match release.status() {
+        Status::Ready => Ok(release.file()),
+        Status::AwaitingFile => Err(Error::not_found("release")),
+    }
+}
+
+/// A piece of a file, as it is read.
+pub async fn read(
+    app: &App,
+    file: &File,
+    range: std::ops::Range<u64>,
+) -> Result<BoxStream<'static, std::io::Result<bytes::Bytes>>> {
+    let found = app.files.read(file.release_uuid, range).await?;
+    found.ok_or_else(|| Error::internal(format!("the file of the READY release {} is gone", file.release_uuid)))
+}

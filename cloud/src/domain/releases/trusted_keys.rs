@@ -1,0 +1,87 @@
+//! Whose signatures are believed: minisign public keys that the operator put into the directory of the setting `release-keys`, `agent/*.pub` for the
+//! platform's releases and `app/*.pub` for apps. They are read at each use, so that a key is in force, or out of it, without a restart.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use hub_protocol::release::{Distrust, PublicKey, ReleaseKind, ReleaseManifest, public_key, verify};
+
+use crate::app::App;
+use crate::error::{Error, Result};
+use crate::http::check::Check;
+
+/// Files looked at in a directory, and bytes of each: a minisign public key is two short lines.
+const MAX_FILES: usize = 100;
+const MAX_FILE_BYTES: u64 = 4096;
+/// A minisign signature is four lines, of which two are comments.
+const MAX_SIGNATURE_CHARS: usize = 4096;
+
+/// The manifest, if a trusted key signed it; else what is wrong with which field.
+pub async fn verified(app: &App, kind: ReleaseKind, manifest: &str, signature: &str) -> Result<ReleaseManifest> {
+    let mut check = Check::new();
+    check.lines("signature", Some(signature), MAX_SIGNATURE_CHARS);
+    check.done()?;
+    let keys = read_keys(app, kind).await?;
+    let parsed = verify(manifest.as_bytes(), signature, &keys).map_err(refused)?;
+    match parsed.kind == kind {
+        true => Ok(parsed),
+        false => Err(Error::field("manifest.kind", format!("must be {}", kind_name(kind)))),
+    }
+}
+
+fn refused(distrust: Distrust) -> Error {
+    let field = match &distrust {
+        Distrust::MalformedSignature(_) | Distrust::UnknownKey(_) | Distrust::WrongSignature => "signature".to_owned(),
+        Distrust::MalformedManifest(_) => "manifest".to_owned(),
+        Distrust::Field { field, .. } => format!("manifest.{field}"),
+    };
+    Error::field(field, distrust.to_string())
+}
+
+const fn kind_name(kind: ReleaseKind) -> &'static str {
+    match kind {
+        ReleaseKind::Agent => "AGENT",
+        ReleaseKind::App => "APP",
+    }
+}
+
+async fn read_keys(app: &App, kind: ReleaseKind) -> Result<Vec<PublicKey>> {
+    let folder = match kind {
+        ReleaseKind::Agent => "agent",
+        ReleaseKind::App => "app",
+    };
+    let dir = app.config.release_keys.join(folder);
+    let keys = tokio::task::spawn_blocking(move || keys_in(&dir)).await.map_err(Error::internal)?;
+    match keys.is_empty() {
+        false => Ok(keys),
+        true => {
+            let message = format!(
+                "no release can be checked here: the directory of the setting `release-keys` has no key in {folder}/*.pub"
+            );
+            Err(Error::unavailable("NO_RELEASE_KEYS", message))
+        }
+    }
+}
+
+/// The keys of `*.pub` in a directory. A file that holds no key is passed over: the others still count.
+pub fn keys_in(dir: &Path) -> Vec<PublicKey> {
+    let files = match std::fs::read_dir(dir) {
+        Ok(entries) => entries.filter_map(|entry| Some(entry.ok()?.path())),
+        Err(error) => {
+            tracing::debug!(dir = %dir.display(), %error, "no release keys");
+            return Vec::new();
+        }
+    };
+    let mut files: Vec<PathBuf> = files.filter(|path| path.extension().is_some_and(|end| end == "pub")).collect();
+    files.sort();
+    files.truncate(MAX_FILES);
+    files.iter().filter_map(|file| key_in(file)).collect()
+}
+
+fn key_in(file: &Path) -> Option<PublicKey> {
+    let mut text = String::new();
+    let read = std::fs::File::open(file).and_then(|file| file.take(MAX_FILE_BYTES).read_to_string(&mut text));
+    let key =
+        read.map_err(|error| error.to_string()).and_then(|_| public_key(&text).map_err(|error| error.to_string()));
+    key.inspect_err(|error| tracing::warn!(file = %file.display(), error, "this is no minisign public key")).ok()
+}

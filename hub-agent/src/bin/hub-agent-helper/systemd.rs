@@ -1,0 +1,178 @@
+//! Asks systemd to run units, and how they are. By `systemctl`, with arguments in an array: there is no shell between.
+
+use std::collections::HashMap;
+use std::io;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use hub_agent::helper_api::{Reason, Refusal, UnitState};
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::refusal::refuse;
+use crate::root::Root;
+
+/// Longer than any unit of an app may take to stop and to start.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Units asked about at once: the answer has to fit into a pipe.
+const UNITS_AT_ONCE: usize = 32;
+
+const PROPERTIES: &str =
+    "--property=Id,ActiveState,SubState,Result,NRestarts,ExecMainCode,ExecMainStatus,StateChangeTimestampMonotonic";
+
+/// systemd, if it runs the system the helper works on.
+pub struct Systemd {
+    runs: bool,
+}
+
+impl Systemd {
+    pub fn of(root: &Root) -> Self {
+        Self { runs: root.is_running() }
+    }
+
+    /// Has systemd run what the unit's file says now.
+    pub fn restart(&self, unit: &str) -> Result<(), Refusal> {
+        self.reload()?;
+        self.start_anew("restart", unit)
+    }
+
+    /// Has a unit run that may have ended.
+    pub fn start(&self, unit: &str) -> Result<(), Refusal> {
+        self.start_anew("start", unit)
+    }
+
+    fn start_anew(&self, verb: &str, unit: &str) -> Result<(), Refusal> {
+        // One that ended too often would not be started. It is an error when systemd does not know it yet.
+        let _ = self.systemctl(&["reset-failed", unit]);
+        self.systemctl(&[verb, unit]).map(drop).map_err(|error| refuse(Reason::StartFailed, error))
+    }
+
+    /// Stops a unit, if systemd knows it.
+    pub fn stop(&self, unit: &str) -> Result<(), Refusal> {
+        let known = self.systemctl(&["show", "--property=LoadState", unit]).map_err(failed)?;
+        if known.trim() == "LoadState=not-found" {
+            return Ok(());
+        }
+        self.systemctl(&["stop", unit]).map(drop).map_err(failed)
+    }
+
+    /// Has systemd forget a unit whose file is gone.
+    pub fn forget(&self, unit: &str) -> Result<(), Refusal> {
+        // It is an error when systemd has no failure of it to forget.
+        let _ = self.systemctl(&["reset-failed", unit]);
+        self.reload()
+    }
+
+    fn reload(&self) -> Result<(), Refusal> {
+        self.systemctl(&["daemon-reload"]).map(drop).map_err(failed)
+    }
+
+    /// How units are, by name.
+    pub fn states(&self, units: &[String]) -> Result<HashMap<String, UnitState>, Refusal> {
+        let mut states = HashMap::new();
+        for units in units.chunks(UNITS_AT_ONCE) {
+            let mut arguments = vec!["show", PROPERTIES];
+            arguments.extend(units.iter().map(String::as_str));
+            let shown = self.systemctl(&arguments).map_err(failed)?;
+            let now = clock_gettime(ClockId::Monotonic);
+            let now_micros = now.tv_sec as u64 * 1_000_000 + now.tv_nsec as u64 / 1_000;
+            states.extend(parse(&shown, now_micros));
+        }
+        Ok(states)
+    }
+
+    /// What it says; nothing where systemd does not run the system.
+    fn systemctl(&self, arguments: &[&str]) -> Result<String, String> {
+        if !self.runs {
+            return Ok(String::new());
+        }
+        let verb = arguments.first().copied().unwrap_or_default();
+        run(arguments).map_err(|error| format!("systemctl {verb}: {error}"))
+    }
+}
+
+fn failed(message: String) -> Refusal {
+    refuse(Reason::Internal, message)
+}
+
+fn run(arguments: &[&str]) -> io::Result<String> {
+    let mut child = Command::new("systemctl")
+        .args(["--no-pager", "--no-ask-password"])
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    let deadline = Instant::now() + PATIENCE;
+    while child.try_wait()?.is_none() {
+        if Instant::now() > deadline {
+            child.kill()?;
+            child.wait()?;
+            return Err(io::Error::other(format!("no answer within {} s", PATIENCE.as_secs())));
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let output = child.wait_with_output()?;
+    match output.status.success() {
+        true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+        // What follows on the first line is advice for people at a terminal.
+        false => {
+            let said = String::from_utf8_lossy(&output.stderr);
+            Err(io::Error::other(said.lines().next().unwrap_or_default().to_owned()))
+        }
+    }
+}
+
+/// The answer of `systemctl show`: a paragraph for each unit, a property on each line.
+fn parse(shown: &str, now_micros: u64) -> HashMap<String, UnitState> {
+    let mut states = HashMap::new();
+    for paragraph in shown.split("\n\n") {
+        let properties: HashMap<&str, &str> = paragraph.lines().filter_map(|line| line.split_once('=')).collect();
+        let text = |name: &str| properties.get(name).map(|value| (*value).to_owned()).unwrap_or_default();
+        let number = |name: &str| properties.get(name).and_then(|value| value.parse::<u64>().ok()).unwrap_or(0);
+        let changed_micros = match number("StateChangeTimestampMonotonic") {
+            0 => now_micros,
+            changed => changed,
+        };
+        // The codes are those of waitid(2).
+        let exit = match number("ExecMainCode") {
+            1 => Some(format!("exit status {}", number("ExecMainStatus"))),
+            2 | 3 => Some(format!("signal {}", number("ExecMainStatus"))),
+            _ => None,
+        };
+        let state = UnitState {
+            active_state: text("ActiveState"),
+            sub_state: text("SubState"),
+            result: text("Result"),
+            exit,
+            restarts: number("NRestarts"),
+            for_secs: now_micros.saturating_sub(changed_micros) / 1_000_000,
+        };
+        if properties.contains_key("Id") {
+            states.insert(text("Id"), state);
+        }
+    }
+    states
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_unit_systemctl_shows_is_understood() {
+        let shown = "Id=a.service\nActiveState=active\nSubState=running\nResult=success\nNRestarts=2\nExecMainCode=0\n\
+                     ExecMainStatus=0\nStateChangeTimestampMonotonic=5000000\n\n\
+                     Id=b.service\nActiveState=activating\nSubState=auto-restart\nResult=exit-code\nNRestarts=7\n\
+                     ExecMainCode=1\nExecMainStatus=3\nStateChangeTimestampMonotonic=0\n\n\
+                     Id=c.service\nActiveState=failed\nSubState=failed\nResult=signal\nNRestarts=\nExecMainCode=2\n\
+                     ExecMainStatus=9\nStateChangeTimestampMonotonic=9000000\n";
+        let states = parse(shown, 8_000_000);
+        assert_eq!(states.len(), 3);
+        let (a, b, c) = (&states["a.service"], &states["b.service"], &states["c.service"]);
+        assert_eq!((a.active_state.as_str(), a.restarts, a.for_secs, a.exit.as_deref()), ("active", 2, 3, None));
+        assert_eq!((b.sub_state.as_str(), b.for_secs, b.exit.as_deref()), ("auto-restart", 0, Some("exit status 3")));
+        assert_eq!((c.result.as_str(), c.restarts, c.for_secs, c.exit.as_deref()), ("signal", 0, 0, Some("signal 9")));
+        assert!(parse("", 0).is_empty());
+    }
+}

@@ -1,0 +1,303 @@
+//! Starts the right version of the agent: the one that was confirmed last, else the package's own, or the one on trial.
+//! Without a trial it becomes the agent (exec), so that nothing stands between systemd and it. A version on trial is its child:
+//! it counts the starts, gives it time to confirm itself, and otherwise goes back to the one before, noting why.
+//! Every start is on disk before it is made: a version that takes the machine down is not tried for ever.
+//! Passes its arguments on. Never downloads, never talks to the service, and runs only what is in the root-owned versions' directory.
+//!
+//! For tests and unusual layouts: `HUB_AGENT_STATE_DIR`, `HUB_AGENT_PACKAGED` (the package's binary), `HUB_AGENT_VERSIONS_DIR`,
+//! `HUB_AGENT_TRIAL_TIMEOUT_SECS`.
+
+use std::fmt::Display;
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitCode, ExitStatus};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use hub_agent::launch::{FOLDER, Fingerprint, LAUNCHED_VARIABLE, LaunchState, TRIAL_VARIABLE, Trial};
+use rustix::process::{Pid, Signal, kill_process};
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
+
+const BINARY: &str = "hub-agent";
+const DEFAULT_TRIAL_TIMEOUT_SECS: u64 = 600;
+
+/// Starts of a version on trial; a power cut may cost one or the other.
+const MAX_BOOTS: u32 = 3;
+
+/// How long a version that failed may take to end.
+const LAST_WORDS: Duration = Duration::from_secs(10);
+const BETWEEN_STARTS: Duration = Duration::from_secs(1);
+
+/// The agent's exit codes for wrong usage and a configuration it refuses: it would come back the same.
+const HOPELESS: [i32; 2] = [2, 3];
+
+const DID_NOT_START: &str = "DID_NOT_START";
+const NOT_CONFIRMED: &str = "NOT_CONFIRMED";
+
+fn main() -> ExitCode {
+    let mut launcher = Launcher::new();
+    loop {
+        let Some(trial) = launcher.state.trial.clone() else {
+            return launcher.become_agent();
+        };
+        match launcher.try_out(trial) {
+            Ok(Ended::Over(code)) => return code,
+            Ok(Ended::Failed { reason, message }) => {
+                say(format!("the version on trial failed ({reason}): {message}; the one before it runs again"));
+                launcher.state.fail(reason, message);
+                launcher.keep();
+            }
+            // What cannot be counted is not tried: it could take the hub down again and again.
+            Err(error) => {
+                say(format!("the version on trial is not started: {error}"));
+                return launcher.become_agent();
+            }
+        }
+    }
+}
+
+fn say(what: impl Display) {
+    eprintln!("hub-agent-launcher: {what}");
+}
+
+/// How a version on trial ended.
+enum Ended {
+    /// It was asked to stop, or had confirmed itself before: the launcher ends as it did.
+    Over(ExitCode),
+    Failed {
+        reason: &'static str,
+        message: String,
+    },
+}
+
+struct Launcher {
+    folder: PathBuf,
+    packaged: PathBuf,
+    versions: PathBuf,
+    trial_timeout: Duration,
+    state: LaunchState,
+}
+
+impl Launcher {
+    fn new() -> Self {
+        let path = |name: &str, default: &str| {
+            PathBuf::from(std::env::var_os(name).filter(|value| !value.is_empty()).unwrap_or_else(|| default.into()))
+        };
+        let folder = path("HUB_AGENT_STATE_DIR", "/var/lib/hub-agent").join(FOLDER);
+        let state = LaunchState::read(&folder).unwrap_or_else(|error| {
+            say(format!("{}: {error}; the package's own version runs", folder.display()));
+            LaunchState::default()
+        });
+        let mut launcher = Self {
+            folder,
+            packaged: path("HUB_AGENT_PACKAGED", "/usr/bin/hub-agent"),
+            versions: path("HUB_AGENT_VERSIONS_DIR", "/var/lib/hub-agent-versions"),
+            trial_timeout: Duration::from_secs(
+                std::env::var("HUB_AGENT_TRIAL_TIMEOUT_SECS")
+                    .ok()
+                    .and_then(|text| text.parse().ok())
+                    .unwrap_or(DEFAULT_TRIAL_TIMEOUT_SECS),
+            ),
+            state,
+        };
+        launcher.prefer_an_upgraded_package();
+        launcher
+    }
+
+    /// Whoever installs another package means it to run.
+    fn prefer_an_upgraded_package(&mut self) {
+        if self.state.confirmed.is_some() && self.state.packaged != self.fingerprint() {
+            say("the package was upgraded; its own version runs");
+            self.state.confirmed = None;
+            self.keep();
+        }
+    }
+
+    fn fingerprint(&self) -> Option<Fingerprint> {
+        let metadata = std::fs::metadata(&self.packaged).ok()?;
+        Some(Fingerprint { bytes: metadata.len(), modified_secs: metadata.mtime() })
+    }
+
+    fn keep(&self) {
+        if let Err(error) = self.state.write(&self.folder) {
+            say(format!("{} cannot be written: {error}", self.folder.display()));
+        }
+    }
+
+    /// The version in a folder of the versions' directory, and nowhere else.
+    fn version(&self, dir: &str) -> Option<PathBuf> {
+        let is_name = !dir.is_empty() && !dir.starts_with('.') && !dir.contains(['/', '\0']);
+        is_name.then(|| self.versions.join(dir).join(BINARY))
+    }
+
+    /// Returns only when nothing can be started.
+    fn become_agent(&self) -> ExitCode {
+        let confirmed = self.state.confirmed.as_deref().and_then(|dir| self.version(dir));
+        for binary in confirmed.iter().chain([&self.packaged]) {
+            let error = Command::new(binary)
+                .args(std::env::args_os().skip(1))
+                .env(LAUNCHED_VARIABLE, "1")
+                .env_remove(TRIAL_VARIABLE)
+                .exec();
+            say(format!("{} cannot be started: {error}", binary.display()));
+        }
+        ExitCode::FAILURE
+    }
+
+    fn try_out(&mut self, mut trial: Trial) -> io::Result<Ended> {
+        let Some(binary) = self.version(&trial.dir) else {
+            return Ok(Ended::Failed { reason: DID_NOT_START, message: "its folder's name is none".to_owned() });
+        };
+        let signals = Signals::listen()?;
+        let mut last = None;
+        while trial.boots < MAX_BOOTS {
+            trial.boots += 1;
+            self.state.trial = Some(trial.clone());
+            self.state.packaged = self.fingerprint();
+            self.state.write(&self.folder)?;
+            let started = Command::new(&binary)
+                .args(std::env::args_os().skip(1))
+                .env(LAUNCHED_VARIABLE, "1")
+                .env(TRIAL_VARIABLE, &trial.dir)
+                // It names this process; without it the watchdog is for whoever runs.
+                .env_remove("WATCHDOG_PID")
+                .spawn();
+            let mut child = match started {
+                Ok(child) => child,
+                Err(error) => {
+                    let message = format!("{} cannot be started: {error}", binary.display());
+                    return Ok(Ended::Failed { reason: DID_NOT_START, message });
+                }
+            };
+            let watched = self.watch(&mut child, &trial, &signals);
+            if watched.is_err() {
+                // Never two agents at once.
+                let _ = child.kill().and_then(|()| child.wait());
+            }
+            let watched = watched?;
+            self.state = LaunchState::read(&self.folder)?;
+            if !self.state.is_on_trial(&trial) {
+                return Ok(Ended::Over(code(watched.status)));
+            }
+            if signals.stop.load(Ordering::Relaxed) {
+                // A stop that was asked for says nothing about the version.
+                trial.boots -= 1;
+                self.state.trial = Some(trial);
+                self.keep();
+                return Ok(Ended::Over(code(watched.status)));
+            }
+            if watched.in_vain {
+                let secs = self.trial_timeout.as_secs();
+                let message =
+                    format!("it did not confirm itself within {secs} s: it reached no service, or heard nothing");
+                return Ok(Ended::Failed { reason: NOT_CONFIRMED, message });
+            }
+            let message = format!("it ended by itself, start {} of {MAX_BOOTS}: {}", trial.boots, watched.status);
+            say(&message);
+            if watched.status.code().is_some_and(|code| HOPELESS.contains(&code)) {
+                return Ok(Ended::Failed { reason: DID_NOT_START, message });
+            }
+            last = Some(message);
+            if trial.boots < MAX_BOOTS {
+                std::thread::sleep(BETWEEN_STARTS);
+            }
+            if signals.stop.load(Ordering::Relaxed) {
+                // Asked to stop while nothing ran: there is nobody to pass it on to.
+                return Ok(Ended::Over(ExitCode::SUCCESS));
+            }
+        }
+        Ok(match last {
+            Some(message) => Ended::Failed { reason: DID_NOT_START, message },
+            None => Ended::Failed {
+                reason: NOT_CONFIRMED,
+                message: format!(
+                    "it was started {MAX_BOOTS} times, and each time the machine or the unit went down before it confirmed itself"
+                ),
+            },
+        })
+    }
+
+    /// Waits for the version's end, passing signals on; ends it when its time is over and it has not confirmed itself.
+    fn watch(&self, child: &mut Child, trial: &Trial, signals: &Signals) -> io::Result<Watched> {
+        let mut deadline = Some(Instant::now() + self.trial_timeout);
+        let mut in_vain = false;
+        loop {
+            if let Some(status) = child.try_wait()? {
+                return Ok(Watched { status, in_vain });
+            }
+            if signals.forward.swap(false, Ordering::Relaxed) {
+                tell(child, Signal::TERM);
+            }
+            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                if in_vain {
+                    // It was asked, and does not listen.
+                    child.kill()?;
+                    deadline = None;
+                } else if LaunchState::read(&self.folder).map_or(true, |state| state.is_on_trial(trial)) {
+                    in_vain = true;
+                    tell(child, Signal::TERM);
+                    deadline = Some(Instant::now() + LAST_WORDS);
+                } else {
+                    deadline = None;
+                }
+            }
+            signals.wait(deadline);
+        }
+    }
+}
+
+struct Watched {
+    status: ExitStatus,
+    /// It was ended, for its time was over.
+    in_vain: bool,
+}
+
+fn tell(child: &Child, signal: Signal) {
+    if let Some(id) = i32::try_from(child.id()).ok().and_then(Pid::from_raw)
+        && let Err(error) = kill_process(id, signal)
+    {
+        say(format!("the version on trial cannot be told to stop: {error}"));
+    }
+}
+
+fn code(status: ExitStatus) -> ExitCode {
+    // As a shell says it.
+    let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
+    ExitCode::from(u8::try_from(code).unwrap_or(1))
+}
+
+/// What wakes the launcher while a version is on trial.
+struct Signals {
+    wakes: UnixStream,
+    /// It was asked to stop.
+    stop: Arc<AtomicBool>,
+    /// And has yet to pass it on.
+    forward: Arc<AtomicBool>,
+}
+
+impl Signals {
+    fn listen() -> io::Result<Self> {
+        let (wakes, waker) = UnixStream::pair()?;
+        let signals = Self { wakes, stop: Arc::default(), forward: Arc::default() };
+        for signal in [SIGTERM, SIGINT, SIGHUP] {
+            signal_hook::flag::register(signal, signals.stop.clone())?;
+            signal_hook::flag::register(signal, signals.forward.clone())?;
+        }
+        for signal in [SIGCHLD, SIGTERM, SIGINT, SIGHUP] {
+            signal_hook::low_level::pipe::register(signal, waker.try_clone()?)?;
+        }
+        Ok(signals)
+    }
+
+    fn wait(&self, deadline: Option<Instant>) {
+        // Zero would be for ever.
+        let wait =
+            deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1)));
+        // Whatever comes of it, the caller looks at everything again.
+        let _ = self.wakes.set_read_timeout(wait).and_then(|()| (&self.wakes).read(&mut [0; 64]));
+    }
+}

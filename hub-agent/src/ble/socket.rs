@@ -1,0 +1,287 @@
+//! What is heard, for apps on this hub: a socket with one JSON document a line. Who is too slow loses lines and is told how many; nobody makes
+//! the radio wait, and while nobody listens this costs nothing. Apps are told, and never listened to.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::Path;
+use std::time::Duration;
+
+use bytes::Bytes;
+use hub_protocol::Timestamp;
+use hub_protocol::ble::{BleDeviceWindow, BleEvent};
+use serde::Serialize;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::broadcast::{Receiver, Sender, error::RecvError, error::TryRecvError};
+use tokio::task::JoinSet;
+
+use super::Heard;
+
+/// Lines a listener may be behind. They are kept once for all listeners: some 500 KB.
+const CAPACITY: usize = 1_024;
+const MAX_LISTENERS: usize = 16;
+/// Lines are written together up to so many bytes.
+const WRITE_BYTES: usize = 16 << 10;
+/// A listener that takes nothing for so long is cut off: others may want its place.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A line of the socket.
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
+enum Line<'a> {
+    /// An advertisement, as it is reported to the service.
+    Event(&'a BleEvent),
+    /// A device in a window, where windows are reported.
+    Window {
+        window_start: Timestamp,
+        window_end: Timestamp,
+        #[serde(flatten)]
+        device: &'a BleDeviceWindow,
+    },
+    /// So many lines are missing here: the listener was too slow.
+    Lost { lines: u64 },
+    /// There are too many listeners.
+    Full,
+}
+
+impl Line<'_> {
+    fn bytes(&self) -> Bytes {
+        // Maps of strings and numbers: there is nothing in them that JSON cannot say.
+        let mut line = serde_json::to_vec(self).unwrap_or_default();
+        line.push(b'\n');
+        line.into()
+    }
+}
+
+/// Everybody who listens.
+#[derive(Clone, Debug)]
+pub struct Listeners(Sender<Bytes>);
+
+impl Default for Listeners {
+    fn default() -> Self {
+        Self(Sender::new(CAPACITY))
+    }
+}
+
+impl Listeners {
+    /// Hands on what was heard. Never waits.
+    pub fn tell(&self, heard: &[Heard]) {
+        if self.0.receiver_count() == 0 {
+            return;
+        }
+        let tell = |line: Line<'_>| {
+            // The last listener may have left meanwhile.
+            let _ = self.0.send(line.bytes());
+        };
+        for heard in heard {
+            match heard {
+                Heard::Event(event) => tell(Line::Event(event)),
+                Heard::Window(window) => {
+                    for device in &window.devices {
+                        tell(Line::Window { window_start: window.start, window_end: window.end, device });
+                    }
+                }
+            }
+        }
+    }
+
+    /// Serves the socket until it is dropped. Everybody who can enter its directory may listen.
+    pub async fn serve(&self, path: &Path) -> io::Result<()> {
+        if let Some(directory) = path.parent().filter(|directory| !directory.exists()) {
+            fs::DirBuilder::new().mode(0o755).create(directory)?;
+            // Whatever the umask is: apps run as users of their own.
+            fs::set_permissions(directory, fs::Permissions::from_mode(0o755))?;
+        }
+        match fs::remove_file(path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let listener = UnixListener::bind(path)?;
+        fs::set_permissions(path, fs::Permissions::from_mode(0o666))?;
+        let mut served = JoinSet::new();
+        loop {
+            let stream = tokio::select! {
+                accepted = listener.accept() => accepted?.0,
+                Some(_) = served.join_next() => continue,
+            };
+            if served.len() < MAX_LISTENERS {
+                served.spawn(feed(stream, self.0.subscribe()));
+            } else {
+                // It fits into the socket's own buffer, which is empty.
+                let _ = stream.try_write(&Line::Full.bytes());
+            }
+        }
+    }
+}
+
+/// Until the listener closes its end, or takes nothing any more.
+async fn feed(mut stream: UnixStream, mut lines: Receiver<Bytes>) {
+    let (mut read, mut write) = stream.split();
+    let mut nothing = [0; 64];
+    let mut buffer = Vec::new();
+    loop {
+        tokio::select! {
+            line = lines.recv() => match line {
+                Ok(line) => buffer.extend_from_slice(&line),
+                Err(RecvError::Lagged(lost)) => buffer.extend_from_slice(&Line::Lost { lines: lost }.bytes()),
+                Err(RecvError::Closed) => return,
+            },
+            // What a listener says is not read: only that it is still there.
+            said = read.read(&mut nothing) => match said {
+                Ok(length) if length > 0 => continue,
+                _ => return,
+            },
+        }
+        while buffer.len() < WRITE_BYTES {
+            match lines.try_recv() {
+                Ok(line) => buffer.extend_from_slice(&line),
+                Err(TryRecvError::Lagged(lost)) => buffer.extend_from_slice(&Line::Lost { lines: lost }.bytes()),
+                Err(TryRecvError::Empty | TryRecvError::Closed) => break,
+            }
+        }
+        match tokio::time::timeout(PATIENCE, write.write_all(&buffer)).await {
+            Ok(Ok(())) => buffer.clear(),
+            _ => return,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::HeardWindow;
+    use super::*;
+    use hub_protocol::ble::Advertisement;
+    use serde_json::{Value, json};
+    use tokio::io::{AsyncBufReadExt, BufReader, Lines};
+
+    fn event(number: usize) -> Heard {
+        let payload = Advertisement { address: format!("{number}"), ..Advertisement::default() };
+        Heard::Event(BleEvent { event_uuid: None, observed_at: Timestamp::from_micros(0), payload })
+    }
+
+    struct Served {
+        dir: tempfile::TempDir,
+        listeners: Listeners,
+        _serving: JoinSet<()>,
+    }
+
+    impl Served {
+        fn start() -> Self {
+            let dir = tempfile::tempdir().unwrap();
+            let (listeners, mut serving) = (Listeners::default(), JoinSet::new());
+            let (served, path) = (listeners.clone(), dir.path().join("ble/socket"));
+            serving.spawn(async move { served.serve(&path).await.unwrap() });
+            Self { dir, listeners, _serving: serving }
+        }
+
+        async fn connect(&self) -> Lines<BufReader<UnixStream>> {
+            loop {
+                match UnixStream::connect(self.dir.path().join("ble/socket")).await {
+                    Ok(stream) => return BufReader::new(stream).lines(),
+                    Err(_) => tokio::time::sleep(Duration::from_millis(5)).await,
+                }
+            }
+        }
+
+        async fn until_listening(&self, count: usize) {
+            while self.listeners.0.receiver_count() != count {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        }
+    }
+
+    async fn next(lines: &mut Lines<BufReader<UnixStream>>) -> Value {
+        let line = tokio::time::timeout(Duration::from_secs(10), lines.next_line()).await.unwrap().unwrap();
+        serde_json::from_str(&line.unwrap()).unwrap()
+    }
+
+    #[tokio::test]
+    async fn what_is_heard_is_a_line_each() {
+        let served = Served::start();
+        let (mut one, mut other) = (served.connect().await, served.connect().await);
+        served.until_listening(2).await;
+        let device = BleDeviceWindow {
+            count: 3,
+            rssi_min: -70,
+            rssi_max: -60,
+            rssi_mean: -65.0,
+            first_seen_at: Timestamp::from_micros(0),
+            last_seen_at: Timestamp::from_micros(0),
+            payload: Advertisement { address: "w".into(), ..Advertisement::default() },
+        };
+        let (start, end) = (Timestamp::from_micros(0), Timestamp::from_micros(60_000_000));
+        served.listeners.tell(&[event(1), Heard::Window(HeardWindow { start, end, devices: vec![device] })]);
+        for listener in [&mut one, &mut other] {
+            let line = next(listener).await;
+            assert_eq!((&line["type"], &line["address"]), (&json!("event"), &json!("1")), "{line}");
+            assert!(line["observedAt"].is_string(), "{line}");
+            let line = next(listener).await;
+            assert_eq!((&line["type"], &line["address"], &line["count"]), (&json!("window"), &json!("w"), &json!(3)));
+            assert!(line["windowStart"].is_string() && line["windowEnd"].is_string(), "{line}");
+        }
+        drop(one);
+        served.until_listening(1).await;
+    }
+
+    #[tokio::test]
+    async fn a_slow_listener_is_told_what_it_lost_and_holds_up_nobody() {
+        let served = Served::start();
+        let (mut slow, mut quick) = (served.connect().await, served.connect().await);
+        served.until_listening(2).await;
+        let (mut told, mut quick_lost) = (0_u64, 0);
+        let quick = tokio::spawn(async move {
+            let mut seen = 0;
+            while seen + quick_lost < 20_000 {
+                let line = next(&mut quick).await;
+                match line["type"].as_str() {
+                    Some("lost") => quick_lost += line["lines"].as_u64().unwrap(),
+                    _ => seen += 1,
+                }
+            }
+            quick_lost
+        });
+        for hundred in 0..200 {
+            let heard: Vec<Heard> = (0..100).map(|number| event(hundred * 100 + number)).collect();
+            served.listeners.tell(&heard);
+            told += 100;
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        assert_eq!(quick.await.unwrap(), 0, "a quick one loses nothing beside a slow one");
+        let (mut seen, mut lost, mut expected) = (0, 0, 0);
+        while seen + lost < told {
+            let line = next(&mut slow).await;
+            match line["type"].as_str() {
+                Some("lost") => {
+                    lost += line["lines"].as_u64().unwrap();
+                    expected += line["lines"].as_u64().unwrap();
+                }
+                _ => {
+                    assert_eq!(line["address"], json!(expected.to_string()), "the gap is where it is told");
+                    seen += 1;
+                    expected += 1;
+                }
+            }
+        }
+        assert!(lost > 0, "{lost} of {told} lost");
+    }
+
+    #[tokio::test]
+    async fn there_is_an_end_to_how_many_may_listen() {
+        let served = Served::start();
+        let mut listening = Vec::new();
+        for _ in 0..MAX_LISTENERS {
+            listening.push(served.connect().await);
+        }
+        served.until_listening(MAX_LISTENERS).await;
+        let mut late = served.connect().await;
+        assert_eq!(next(&mut late).await, json!({"type": "full"}));
+        assert_eq!(late.next_line().await.unwrap(), None);
+        listening.pop();
+        served.until_listening(MAX_LISTENERS - 1).await;
+        let mut later = served.connect().await;
+        served.until_listening(MAX_LISTENERS).await;
+        served.listeners.tell(&[event(7)]);
+        assert_eq!(next(&mut later).await["address"], json!("7"));
+    }
+}

@@ -1,0 +1,315 @@
+//! What the agent asks of `hub-agent-helper`, the part of it that is root: one line of JSON asks, one line answers, then the connection ends.
+//! Types and the asking side; it blocks, so that tasks call it within `spawn_blocking`. Nothing in a request is believed: the helper checks
+//! every release itself. All requests can be repeated: after an answer that was lost, ask again.
+//!
+//! An app's way: `stage_app`, `activate_app` (the unit runs the new release), then `commit_app` to keep it or `rollback_app` to go back to
+//! what was committed before, which is nothing after a first installation.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use hub_protocol::{AppUuid, ReleaseUuid};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+/// Where systemd listens for the helper.
+pub const SOCKET: &str = "/run/hub-agent-helper/socket";
+/// Most bytes of a request, and of an answer.
+pub const MAX_LINE_BYTES: u64 = 512 << 10;
+
+/// Copying, checking and unpacking takes what the disk takes.
+const STAGE_PATIENCE: Duration = Duration::from_secs(3_600);
+/// Starting and stopping units takes up to their own time limits; others may be ahead in line.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "request", rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
+pub enum Request {
+    /// Checks a release and unpacks it beside what runs: [`Staged`]. Staged releases that are neither active nor committed make room for it.
+    StageApp {
+        app_uuid: AppUuid,
+        release_uuid: ReleaseUuid,
+        /// Exactly as it was signed.
+        manifest: String,
+        signature: String,
+        /// The downloaded file, as a path relative to the agent's state directory and without links in it.
+        file: PathBuf,
+    },
+    /// Makes the app's unit run a staged release, and starts it: [`Done`]. [`Reason::StartFailed`] leaves the release active: roll it back.
+    ActivateApp { app_uuid: AppUuid, release_uuid: ReleaseUuid },
+    /// Back to the committed release, started; without one, the app is removed: [`Done`]. What was staged goes. Does nothing when the
+    /// committed release is the active one.
+    RollbackApp { app_uuid: AppUuid },
+    /// Keeps the active release: raises the counter below which the hub does not go back, and drops all others: [`Done`].
+    CommitApp { app_uuid: AppUuid },
+    /// Stops the app and removes its unit, its releases and its files: [`Done`], also when there is no such app.
+    RemoveApp { app_uuid: AppUuid },
+    /// Every app there is: [`AppStates`].
+    AppStates {},
+    /// Checks a release of the agent and puts it beside the others: [`StagedAgent`].
+    StageAgent {
+        manifest: String,
+        signature: String,
+        /// As for an app.
+        file: PathBuf,
+        /// Directories of versions that must stay: the one that runs, the confirmed one, one on trial.
+        in_use: Vec<String>,
+    },
+    /// Removes all versions of the agent but these: [`Done`].
+    CleanAgent {
+        in_use: Vec<String>,
+        /// A version that has proven itself: the counter below which the hub does not go back becomes its own.
+        #[serde(default)]
+        confirmed: Option<String>,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Answer<T> {
+    Ok(T),
+    Refused(Refusal),
+}
+
+/// It is done, and on disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Done {}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Staged {
+    pub name: String,
+    pub version: String,
+    /// For so long it has to run before it is kept.
+    pub health_secs: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StagedAgent {
+    /// Name of the version's directory in `/var/lib/hub-agent-versions`: `<version>-<first 12 digits of its sha256>`. `hub-agent` is in it.
+    pub dir: String,
+    pub version: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AppStates {
+    pub apps: Vec<AppState>,
+}
+
+/// An app as it is on this hub.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AppState {
+    pub app_uuid: AppUuid,
+    pub name: String,
+    /// What its unit runs; nothing while its first release is only staged.
+    pub active: Option<AppRelease>,
+    /// What a rollback goes back to. The same as `active`, unless that is on trial.
+    pub committed: Option<AppRelease>,
+    /// Releases that are staged and neither active nor committed.
+    pub staged: Vec<ReleaseUuid>,
+    /// What systemd says of the unit, when there is an active release. Nothing where the helper works on a root directory that does not run.
+    pub unit: Option<UnitState>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AppRelease {
+    pub release_uuid: ReleaseUuid,
+    pub version: String,
+    pub health_secs: u32,
+}
+
+/// A unit in systemd's own words.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UnitState {
+    /// `active`, `activating` (also while it waits to be started again), `deactivating`, `inactive` or `failed`.
+    pub active_state: String,
+    /// Such as `running`, `auto-restart`, `dead` or `failed`.
+    pub sub_state: String,
+    /// Why it last ended: `success`, `exit-code`, `signal`, `oom-kill`, `start-limit-hit` and others.
+    pub result: String,
+    /// How its main process last ended, such as `exit status 1` or `signal 9`; nothing before it has.
+    pub exit: Option<String>,
+    /// How often systemd has started it again by itself since it was last activated.
+    pub restarts: u64,
+    /// It is in `sub_state` for so long.
+    pub for_secs: u64,
+}
+
+/// Why a request was not done. Nothing has changed then, but for [`Reason::StartFailed`] and [`Reason::Internal`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{message}")]
+pub struct Refusal {
+    pub reason: Reason,
+    /// For a person.
+    pub message: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum Reason {
+    /// The peer is neither root nor the agent's user.
+    Forbidden,
+    /// The request is not one.
+    BadRequest,
+    /// No key of this hub signed the manifest, or it is not a manifest.
+    Untrusted,
+    /// An agent's release where an app's belongs, or the other way round.
+    WrongKind,
+    WrongArchitecture,
+    /// The hub has committed a release with a higher counter, and this one does not say that it is a downgrade.
+    CounterTooLow,
+    /// This app was installed under another name.
+    WrongName,
+    /// The file is not there, or not a regular file below the agent's state directory.
+    FileUnreadable,
+    /// The file is not the one the manifest describes.
+    DigestMismatch,
+    /// The archive has something in it that no app may have, or not the entry point.
+    ArchiveRefused,
+    /// Another release is there under this release's uuid; or all versions of the agent are in use.
+    Conflict,
+    /// The disk has too little room.
+    NoSpace,
+    /// There is no such app, or the release is not staged.
+    NotStaged,
+    /// systemd could not start it.
+    StartFailed,
+    /// The helper failed: a disk, systemd. Worth trying again.
+    Internal,
+}
+
+impl Reason {
+    /// Whether the same release, asked for again, will be refused again.
+    pub const fn condemns_release(self) -> bool {
+        matches!(
+            self,
+            Self::Untrusted | Self::WrongKind | Self::WrongArchitecture | Self::DigestMismatch | Self::ArchiveRefused
+        )
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum HelperError {
+    /// It may have been done. Ask again.
+    #[error("hub-agent-helper does not answer: {0}")]
+    NoAnswer(#[from] io::Error),
+    #[error("hub-agent-helper refuses: {0}")]
+    Refused(#[from] Refusal),
+}
+
+/// The asking side.
+#[derive(Clone, Debug)]
+pub struct Helper {
+    socket: PathBuf,
+}
+
+impl Helper {
+    /// Usually [`SOCKET`].
+    pub fn at(socket: &Path) -> Self {
+        Self { socket: socket.to_owned() }
+    }
+
+    /// See [`Request::StageApp`].
+    pub fn stage_app(
+        &self,
+        app_uuid: AppUuid,
+        release_uuid: ReleaseUuid,
+        manifest: &str,
+        signature: &str,
+        file: &Path,
+    ) -> Result<Staged, HelperError> {
+        let (manifest, signature, file) = (manifest.to_owned(), signature.to_owned(), file.to_owned());
+        self.ask(&Request::StageApp { app_uuid, release_uuid, manifest, signature, file }, STAGE_PATIENCE)
+    }
+
+    /// See [`Request::ActivateApp`].
+    pub fn activate_app(&self, app_uuid: AppUuid, release_uuid: ReleaseUuid) -> Result<(), HelperError> {
+        self.done(&Request::ActivateApp { app_uuid, release_uuid })
+    }
+
+    /// See [`Request::RollbackApp`].
+    pub fn rollback_app(&self, app_uuid: AppUuid) -> Result<(), HelperError> {
+        self.done(&Request::RollbackApp { app_uuid })
+    }
+
+    /// See [`Request::CommitApp`].
+    pub fn commit_app(&self, app_uuid: AppUuid) -> Result<(), HelperError> {
+        self.done(&Request::CommitApp { app_uuid })
+    }
+
+    /// See [`Request::RemoveApp`].
+    pub fn remove_app(&self, app_uuid: AppUuid) -> Result<(), HelperError> {
+        self.done(&Request::RemoveApp { app_uuid })
+    }
+
+    /// See [`Request::AppStates`].
+    pub fn app_states(&self) -> Result<Vec<AppState>, HelperError> {
+        self.ask(&Request::AppStates {}, PATIENCE).map(|AppStates { apps }| apps)
+    }
+
+    /// See [`Request::StageAgent`].
+    pub fn stage_agent(
+        &self,
+        manifest: &str,
+        signature: &str,
+        file: &Path,
+        in_use: &[String],
+    ) -> Result<StagedAgent, HelperError> {
+        let (manifest, signature, file) = (manifest.to_owned(), signature.to_owned(), file.to_owned());
+        self.ask(&Request::StageAgent { manifest, signature, file, in_use: in_use.to_vec() }, STAGE_PATIENCE)
+    }
+
+    /// See [`Request::CleanAgent`].
+    pub fn clean_agent(&self, in_use: &[String], confirmed: Option<&str>) -> Result<(), HelperError> {
+        self.done(&Request::CleanAgent { in_use: in_use.to_vec(), confirmed: confirmed.map(str::to_owned) })
+    }
+
+    fn done(&self, request: &Request) -> Result<(), HelperError> {
+        self.ask(request, PATIENCE).map(|Done {}| ())
+    }
+
+    fn ask<T: DeserializeOwned>(&self, request: &Request, patience: Duration) -> Result<T, HelperError> {
+        let mut line = serde_json::to_vec(request).map_err(io::Error::from)?;
+        line.push(b'\n');
+        let mut stream = UnixStream::connect(&self.socket)?;
+        stream.set_read_timeout(Some(patience))?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        // A helper that refuses without reading has answered all the same.
+        let sent = stream.write_all(&line);
+        let mut answer = Vec::new();
+        BufReader::new(stream.take(MAX_LINE_BYTES)).read_until(b'\n', &mut answer)?;
+        if answer.is_empty() {
+            sent?;
+            return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
+        }
+        match serde_json::from_slice(&answer).map_err(io::Error::from)? {
+            Answer::Ok(answer) => Ok(answer),
+            Answer::Refused(refusal) => Err(refusal.into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_and_answers_look_as_documented() {
+        let app_uuid = AppUuid(uuid::Uuid::nil());
+        let line = serde_json::to_string(&Request::CommitApp { app_uuid }).unwrap();
+        assert_eq!(line, r#"{"request":"commitApp","appUuid":"00000000-0000-0000-0000-000000000000"}"#);
+        assert_eq!(serde_json::to_string(&Request::AppStates {}).unwrap(), r#"{"request":"appStates"}"#);
+        let refusal = Refusal { reason: Reason::CounterTooLow, message: "no".into() };
+        let refused = serde_json::to_string(&Answer::<Done>::Refused(refusal)).unwrap();
+        assert_eq!(refused, r#"{"refused":{"reason":"COUNTER_TOO_LOW","message":"no"}}"#);
+        assert_eq!(serde_json::to_string(&Answer::Ok(Done {})).unwrap(), r#"{"ok":{}}"#);
+        let unknown = r#"{"request":"appStates","more":1}"#;
+        assert!(serde_json::from_str::<Request>(unknown).is_err());
+    }
+}

@@ -1,0 +1,100 @@
+//! Which release a job is about, and whether it may be trusted: the service's offer, held against the keys this hub was installed with.
+//! Nothing of it is downloaded before that.
+
+use std::path::Path;
+
+use hub_protocol::job::{DesiredJob, HubJobType};
+use hub_protocol::release::{self, Distrust, ReleaseKind, ReleaseManifest, ReleaseOffer};
+
+use super::{Trouble, reason};
+use crate::cloud::{CallError, Request, Service};
+
+/// What every release of the agent is called.
+const AGENT_NAME: &str = "hub-agent";
+
+/// A minisign public key has two short lines.
+const MAX_KEY_BYTES: u64 = 4_096;
+
+/// Asks the service for the release a job names, and for a fresh place to download it from.
+pub async fn ask(service: &Service, job: &DesiredJob) -> Result<ReleaseOffer, Trouble> {
+    let Some(release_uuid) = job.release_uuid else {
+        return Err(Trouble::fatal(reason::BAD_RELEASE, "the job names no release"));
+    };
+    let path = match job.job_type {
+        HubJobType::SelfUpdate => format!("/v1/agent/releases/latest?releaseUuid={release_uuid}"),
+        HubJobType::AppInstall | HubJobType::AppRemove => format!("/v1/apps/{release_uuid}/manifest"),
+    };
+    match service.call(&Request::get(path)).await {
+        Ok(answer) if answer.is_success() => {
+            answer.data::<ReleaseOffer>().map_err(|error| Trouble::Later(error.to_string()))
+        }
+        Ok(answer) if matches!(answer.status, 400 | 403 | 404 | 409 | 410) && answer.problem().is_some() => {
+            let message = format!("the service does not offer the release: {}", answer.reason());
+            Err(Trouble::fatal(reason::DOWNLOAD_FAILED, message))
+        }
+        Ok(answer) => Err(Trouble::Later(answer.reason())),
+        Err(error @ (CallError::NoAccess | CallError::Unreachable(_))) => Err(Trouble::Later(error.to_string())),
+    }
+}
+
+/// The manifest of an offer, if a trusted key signed it, it is what the job names, and this machine can run it.
+pub fn trust(offer: &ReleaseOffer, job: &DesiredJob, keys: &Path) -> Result<ReleaseManifest, Trouble> {
+    let (kind, folder) = match job.job_type {
+        HubJobType::SelfUpdate => (ReleaseKind::Agent, "agent"),
+        HubJobType::AppInstall | HubJobType::AppRemove => (ReleaseKind::App, "app"),
+    };
+    let folder = keys.join(folder);
+    let trusted = read_keys(&folder, release::public_key);
+    if trusted.is_empty() {
+        let message = format!("{} holds no key to trust; see --release-keys", folder.display());
+        return Err(Trouble::fatal(reason::BAD_SIGNATURE, message));
+    }
+    let manifest = release::verify(offer.manifest.as_bytes(), &offer.signature, &trusted).map_err(|distrust| {
+        let word = match distrust {
+            Distrust::MalformedSignature(_) | Distrust::UnknownKey(_) | Distrust::WrongSignature => {
+                reason::BAD_SIGNATURE
+            }
+            Distrust::MalformedManifest(_) | Distrust::Field { .. } => reason::BAD_RELEASE,
+        };
+        Trouble::fatal(word, distrust.to_string())
+    })?;
+    let wrong = |message: String| Err(Trouble::fatal(reason::BAD_RELEASE, message));
+    if Some(offer.release_uuid) != job.release_uuid {
+        return wrong(format!("the service offers release {}, which is not the job's", offer.release_uuid));
+    }
+    if kind == ReleaseKind::App && offer.app_uuid != job.app_uuid {
+        return wrong("the release is of another app than the job's".to_owned());
+    }
+    if manifest.kind != kind || (kind == ReleaseKind::Agent && manifest.name != AGENT_NAME) {
+        return wrong(format!("{} {} is not the kind of release the job is for", manifest.name, manifest.version));
+    }
+    let uname = rustix::system::uname();
+    let machine = uname.machine().to_string_lossy();
+    if !manifest.fits(&machine) {
+        let message = format!("the release is for {}, and this hub is {machine}", manifest.architecture);
+        return Err(Trouble::fatal(reason::WRONG_ARCHITECTURE, message));
+    }
+    Ok(manifest)
+}
+
+/// Read at each use, so that a key can come without a restart. A file that is no key is said and left out.
+fn read_keys<K, E: std::fmt::Display>(folder: &Path, parse: impl Fn(&str) -> Result<K, E>) -> Vec<K> {
+    let files = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let keys = files.filter(|path| path.extension().is_some_and(|extension| extension == "pub"));
+    keys.filter_map(|path| {
+        let bytes = std::fs::metadata(&path).map_or(0, |metadata| metadata.len());
+        let read = if bytes > MAX_KEY_BYTES {
+            Err("it is too long".to_owned())
+        } else {
+            std::fs::read_to_string(&path).map_err(|error| error.to_string())
+        };
+        match read.and_then(|text| parse(&text).map_err(|error| error.to_string())) {
+            Ok(key) => Some(key),
+            Err(error) => {
+                tracing::warn!(file = %path.display(), error, "a release key cannot be used");
+                None
+            }
+        }
+    })
+    .collect()
+}

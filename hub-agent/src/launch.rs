@@ -1,0 +1,149 @@
+//! Which version of the agent runs: the file that the agent and its launcher share, `<state-dir>/update/state.json`.
+//! The launcher writes it while the agent it started does not run, the agent while it runs: never both at once.
+//! Unknown fields are ignored, for versions of several ages read it.
+
+use std::fs::File;
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+/// Below the state directory.
+pub const FOLDER: &str = "update";
+const FILE: &str = "state.json";
+
+/// Names the version on trial to the process that is it. No other process has it.
+pub const TRIAL_VARIABLE: &str = "HUB_AGENT_TRIAL";
+/// Set by the launcher: without one, nothing could come back when a new version fails.
+pub const LAUNCHED_VARIABLE: &str = "HUB_AGENT_LAUNCHED";
+
+/// Failed trials that are remembered.
+const MAX_FAILED: usize = 16;
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct LaunchState {
+    /// The version that runs when none is on trial, as a folder of the versions' directory; the package's own when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confirmed: Option<String>,
+    /// The package's own binary as it was when `confirmed` was tried: one that was upgraded since comes first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub packaged: Option<Fingerprint>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trial: Option<Trial>,
+    /// Oldest first.
+    pub failed: Vec<FailedTrial>,
+}
+
+/// What tells one build of a binary from another without reading it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Fingerprint {
+    pub bytes: u64,
+    pub modified_secs: i64,
+}
+
+/// A version that has yet to show that it works.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Trial {
+    pub dir: String,
+    pub job_uuid: String,
+    /// How often it was started.
+    #[serde(default)]
+    pub boots: u32,
+    /// Whether the version before it heard anything: only then is silence the new one's fault.
+    #[serde(default)]
+    pub radio_heard: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FailedTrial {
+    pub dir: String,
+    pub job_uuid: String,
+    /// A stable word, such as `NOT_CONFIRMED`.
+    pub reason: String,
+    pub message: String,
+}
+
+impl LaunchState {
+    /// The file's content; a hub that was never updated has none.
+    pub fn read(folder: &Path) -> io::Result<Self> {
+        match std::fs::read(folder.join(FILE)) {
+            Ok(bytes) => serde_json::from_slice(&bytes).map_err(io::Error::other),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Self::default()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Puts this in place of the old content, durably: after a power cut it is the one or the other, whole.
+    pub fn write(&self, folder: &Path) -> io::Result<()> {
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        let fresh = folder.join(format!("{FILE}.new"));
+        let mut file = File::options().create(true).truncate(true).write(true).mode(0o600).open(&fresh)?;
+        file.write_all(&serde_json::to_vec_pretty(self).map_err(io::Error::other)?)?;
+        file.sync_all()?;
+        std::fs::rename(&fresh, folder.join(FILE))?;
+        File::open(folder)?.sync_all()
+    }
+
+    pub fn is_on_trial(&self, trial: &Trial) -> bool {
+        self.trial.as_ref().is_some_and(|now| (&now.dir, &now.job_uuid) == (&trial.dir, &trial.job_uuid))
+    }
+
+    /// Ends the trial: the version before runs again.
+    pub fn fail(&mut self, reason: &str, message: String) {
+        let Some(trial) = self.trial.take() else { return };
+        let failed = FailedTrial { dir: trial.dir, job_uuid: trial.job_uuid, reason: reason.to_owned(), message };
+        self.failed.push(failed);
+        let too_many = self.failed.len().saturating_sub(MAX_FAILED);
+        self.failed.drain(..too_many);
+    }
+
+    /// Ends the trial: the version on trial is the one that runs from now on.
+    pub fn confirm(&mut self) {
+        if let Some(trial) = self.trial.take() {
+            self.confirmed = Some(trial.dir);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trial() -> Trial {
+        Trial { dir: "1.2.3-abcdefabcdef".into(), job_uuid: "job".into(), boots: 1, radio_heard: true }
+    }
+
+    #[test]
+    fn a_hub_that_was_never_updated_has_no_file_and_a_damaged_one_is_an_error() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join(FOLDER);
+        assert_eq!(LaunchState::read(&folder).unwrap(), LaunchState::default());
+        let state = LaunchState { trial: Some(trial()), ..LaunchState::default() };
+        state.write(&folder).unwrap();
+        assert_eq!(LaunchState::read(&folder).unwrap(), state);
+        std::fs::write(folder.join(FILE), b"{\"trial\":").unwrap();
+        assert!(LaunchState::read(&folder).is_err());
+        std::fs::write(folder.join(FILE), br#"{"trial": {"dir": "a", "jobUuid": "b"}, "later": 1}"#).unwrap();
+        assert_eq!(LaunchState::read(&folder).unwrap().trial.unwrap().boots, 0);
+    }
+
+    #[test]
+    fn a_trial_ends_once_and_few_failures_are_kept() {
+        let mut state = LaunchState { trial: Some(trial()), ..LaunchState::default() };
+        assert!(state.is_on_trial(&trial()));
+        state.confirm();
+        assert_eq!((state.confirmed.as_deref(), &state.trial), (Some("1.2.3-abcdefabcdef"), &None));
+        state.fail("NOT_CONFIRMED", String::new());
+        assert!(state.failed.is_empty());
+        for number in 0..20 {
+            state.trial = Some(Trial { job_uuid: number.to_string(), ..trial() });
+            state.fail("NOT_CONFIRMED", String::new());
+        }
+        assert_eq!((state.failed.len(), state.failed[0].job_uuid.as_str()), (MAX_FAILED, "4"));
+    }
+}

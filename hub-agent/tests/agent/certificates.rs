@@ -1,0 +1,147 @@
+//! The hub's client certificate: how it comes by it and keeps it, whom it shows it to, and that a bad one strands no hub.
+
+use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use rustls::pki_types::PrivateKeyDer;
+use rustls::server::WebPkiClientVerifier;
+use rustls::{RootCertStore, ServerConfig};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::TlsAcceptor;
+
+use super::jobs::{Hub, content};
+use super::{stop, until_status};
+
+/// TLS before the service, as a load balancer has it: notes of each connection whether a certificate was shown.
+#[derive(Clone)]
+struct Front {
+    address: SocketAddr,
+    shown: Arc<Mutex<Vec<bool>>>,
+    /// Ends connections with certificates without a word.
+    refuses: Arc<AtomicBool>,
+}
+
+impl Front {
+    async fn start(hub: &Hub) -> Self {
+        let authority = hub.fleet(|fleet| fleet.authority.clone());
+        let key = rcgen::KeyPair::generate().unwrap();
+        let params = rcgen::CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+        let certificate = params.signed_by(&key, &authority).unwrap();
+        let mut roots = RootCertStore::empty();
+        roots.add(authority.der().clone()).unwrap();
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider.clone());
+        let config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_client_cert_verifier(verifier.allow_unauthenticated().build().unwrap())
+            .with_single_cert(vec![certificate.der().clone()], PrivateKeyDer::Pkcs8(key.serialize_der().into()))
+            .unwrap();
+        let acceptor = TlsAcceptor::from(Arc::new(config));
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let front = Self { address: listener.local_addr().unwrap(), shown: Arc::default(), refuses: Arc::default() };
+        let (serving, service) = (front.clone(), hub.service.address);
+        tokio::spawn(async move {
+            loop {
+                let (stream, _) = listener.accept().await.unwrap();
+                let (acceptor, serving) = (acceptor.clone(), serving.clone());
+                tokio::spawn(async move {
+                    let Ok(mut inside) = acceptor.accept(stream).await else { return };
+                    let is_shown = inside.get_ref().1.peer_certificates().is_some();
+                    serving.shown.lock().unwrap().push(is_shown);
+                    if is_shown && serving.refuses.load(Ordering::Relaxed) {
+                        return;
+                    }
+                    let mut outside = TcpStream::connect(service).await.unwrap();
+                    let _ = tokio::io::copy_bidirectional(&mut inside, &mut outside).await;
+                });
+            }
+        });
+        front
+    }
+
+    fn url(&self) -> String {
+        format!("https://localhost:{}", self.address.port())
+    }
+
+    fn shown(&self) -> Vec<bool> {
+        self.shown.lock().unwrap().clone()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn it_is_shown_to_the_service_alone_and_a_bad_one_strands_no_hub() {
+    let hub = Hub::new().await;
+    let (front, store) = (Front::start(&hub).await, Front::start(&hub).await);
+    let release = hub.fleet(|fleet| {
+        fleet.certificate_secs = Some(86_400);
+        fleet.store = Some(store.url());
+        std::fs::write(hub.site.path("ca.pem"), fleet.authority.pem()).unwrap();
+        fleet.app(hub.app, "1.0.0", content(1_000, 1))
+    });
+    let run = || {
+        let mut agent = hub.run_at(&front.url());
+        agent.arg("--ca-file").arg(hub.site.path("ca.pem"));
+        agent.env_remove("SSL_CERT_FILE").env_remove("SSL_CERT_DIR");
+        agent
+    };
+    let mut agent = run().spawn().unwrap();
+    assert_eq!(hub.outcome(hub.install(release)).await, "SUCCEEDED");
+    until_status(&hub.site, |status| !status["certificateNotAfter"].is_null()).await;
+    assert_eq!(stop(&mut agent).await, Some(0));
+    assert!(!front.shown()[0] && front.shown().contains(&true), "{:?}", front.shown());
+    assert_eq!(store.shown(), [false], "a store is shown none");
+    hub.fleet(|fleet| assert!(!fleet.file_requests[0].contains_key("authorization")));
+
+    front.shown.lock().unwrap().clear();
+    front.refuses.store(true, Ordering::Relaxed);
+    let mut agent = run().spawn().unwrap();
+    hub.service.until("another one", |kept| (kept.fleet.certificate_requests.len() == 2).then_some(())).await;
+    assert!(front.shown()[0], "it is shown from the start");
+    front.refuses.store(false, Ordering::Relaxed);
+    until_status(&hub.site, |status| status["unreachable"].is_null() && !status["certificateNotAfter"].is_null()).await;
+    assert_eq!(stop(&mut agent).await, Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_certificate_is_kept_renewed_and_thrown_away_with_its_claim() {
+    let hub = Hub::new().await;
+    let path = hub.site.state().join("client-certificate.json");
+    let mut agent = hub.run().spawn().unwrap();
+    let requests = |at_least: usize| {
+        hub.service.until("requests", move |kept| (kept.fleet.certificate_requests.len() >= at_least).then_some(()))
+    };
+    requests(1).await;
+    assert_eq!(stop(&mut agent).await, Some(0));
+    hub.fleet(|fleet| {
+        assert_eq!(fleet.certificate_requests.len(), 1, "a service that issues none is not asked again soon");
+        let csr = fleet.certificate_requests[0]["csr"].as_str().unwrap();
+        assert!(csr.contains("CERTIFICATE REQUEST") && !csr.contains("PRIVATE"), "{csr}");
+        fleet.certificate_secs = Some(9);
+    });
+    let mut agent = hub.run().spawn().unwrap();
+    requests(3).await;
+    let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    hub.fleet(|fleet| {
+        assert_ne!(fleet.certificate_requests[1], fleet.certificate_requests[2], "a new key each time");
+        fleet.certificate_secs = Some(86_400);
+    });
+    requests(4).await;
+    until_status(&hub.site, |status| !status["certificateNotAfter"].is_null()).await;
+    assert_eq!(stop(&mut agent).await, Some(0));
+    let mut agent = hub.run().spawn().unwrap();
+    until_status(&hub.site, |status| !status["certificateNotAfter"].is_null()).await;
+    hub.fleet(|fleet| assert_eq!(fleet.certificate_requests.len(), 4, "it is kept over a restart"));
+    let before = std::fs::read(&path).unwrap();
+    hub.service.change(|kept| kept.unblock_with("3333-3333-3333-3333"));
+    let mut claim = hub.site.command("claim");
+    claim.args(["--code", "3333-3333-3333-3333"]);
+    assert_eq!(super::output(claim).await.status.code(), Some(0));
+    requests(5).await;
+    until_status(&hub.site, |status| !status["certificateNotAfter"].is_null()).await;
+    assert_ne!(std::fs::read(&path).unwrap(), before);
+    assert_eq!(stop(&mut agent).await, Some(0));
+}

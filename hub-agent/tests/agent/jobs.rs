@@ -1,0 +1,460 @@
+//! Jobs from the desired state to their last event: what a hub does when lines, stores, releases, helpers and the power fail it.
+
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
+
+use hub_agent::helper_api::Reason;
+use hub_protocol::{AppUuid, HubJobUuid, ReleaseUuid, TenantUuid, Timestamp};
+use serde_json::{Value, json};
+use tokio::process::{Child, Command};
+
+use super::helper::FakeHelper;
+use super::releases::{FileFate, Fleet, sign};
+use super::service::{CODE, Kept, Service};
+use super::{Site, kill, random, stop, until_status};
+
+/// A hub with keys and a helper, and its service.
+pub struct Hub {
+    pub site: Site,
+    pub service: Service,
+    pub helper: FakeHelper,
+    pub app: AppUuid,
+}
+
+impl Hub {
+    pub async fn new() -> Self {
+        let site = Site::new(5, 1);
+        let service = Service::start().await;
+        let helper = FakeHelper::start(site.dir.path(), site.state());
+        let hub = Self { site, service, helper, app: AppUuid::new() };
+        hub.service.change(|kept| {
+            let key = kept.fleet.keys.pk.to_box().unwrap().to_string();
+            for kind in ["agent", "app"] {
+                std::fs::create_dir_all(hub.keys().join(kind)).unwrap();
+                std::fs::write(hub.keys().join(kind).join("test.pub"), &key).unwrap();
+            }
+        });
+        hub
+    }
+
+    fn keys(&self) -> PathBuf {
+        self.site.path("keys")
+    }
+
+    pub fn run(&self) -> Command {
+        self.run_at(&self.service.url())
+    }
+
+    pub fn run_at(&self, url: &str) -> Command {
+        let mut agent = self.site.run_at(url);
+        agent.env("HUB_AGENT_CLAIM_CODE", CODE);
+        agent.arg("--release-keys").arg(self.keys()).arg("--helper-socket").arg(&self.helper.socket);
+        agent.args(["--disk-headroom", "1MiB", "--request-timeout", "2s"]).env("TZ", "UTC");
+        agent
+    }
+
+    pub fn fleet<T>(&self, change: impl FnOnce(&mut Fleet) -> T) -> T {
+        let mut result = None;
+        self.service.change(|kept| result = Some(change(&mut kept.fleet)));
+        result.unwrap()
+    }
+
+    /// Adds jobs to the desired state, in this order.
+    fn desire(&self, jobs: &[Value]) {
+        self.service.change(|kept| kept.desire_jobs(jobs.to_vec()));
+    }
+
+    pub fn install(&self, release: ReleaseUuid) -> (HubJobUuid, Value) {
+        job("APP_INSTALL", Some(self.app), Some(release))
+    }
+
+    async fn end(&self, job: HubJobUuid) -> String {
+        self.service.until("the job's end", |kept| kept.fleet.end(job)).await
+    }
+
+    /// Does one job to its end.
+    pub async fn outcome(&self, (id, job): (HubJobUuid, Value)) -> String {
+        self.desire(&[job]);
+        self.end(id).await
+    }
+
+    fn downloads(&self) -> usize {
+        std::fs::read_dir(self.site.state().join("downloads")).map_or(0, Iterator::count)
+    }
+}
+
+pub fn job(kind: &str, app: Option<AppUuid>, release: Option<ReleaseUuid>) -> (HubJobUuid, Value) {
+    let id = HubJobUuid::new();
+    let deadline = Timestamp::from(chrono::Utc::now()).plus_secs(3_600).to_string();
+    (id, json!({"hubJobUuid": id, "type": kind, "appUuid": app, "releaseUuid": release, "deadlineAt": deadline}))
+}
+
+fn with(mut job: (HubJobUuid, Value), field: &str, value: Value) -> (HubJobUuid, Value) {
+    job.1[field] = value;
+    job
+}
+
+/// Content that is like no other part of itself.
+pub fn content(bytes: usize, seed: u64) -> Vec<u8> {
+    (0..bytes as u64).map(|at| random(seed, at) as u8).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_app_comes_over_a_bad_line_and_every_step_is_told() {
+    let hub = Hub::new().await;
+    let release = hub.fleet(|fleet| {
+        fleet.file_fate = Box::new(|number| match number {
+            1 => FileFate::CutAfter(40_000),
+            2 => FileFate::Unavailable,
+            3 => FileFate::Expired,
+            4 => FileFate::CutAfter(60_000),
+            _ => FileFate::Whole,
+        });
+        fleet.app(hub.app, "1.0.0", content(200_000, 1))
+    });
+    let mut agent = hub.run().spawn().unwrap();
+    assert_eq!(hub.outcome(hub.install(release)).await, "SUCCEEDED");
+    hub.service.until("the report", |kept| (kept.fleet.installed.len() >= 2).then_some(())).await;
+    hub.fleet(|fleet| {
+        let told: Vec<&str> = fleet.events.iter().map(|event| event.kind.as_str()).collect();
+        assert_eq!((told.first(), told.last()), (Some(&"ACCEPTED"), Some(&"SUCCEEDED")));
+        let progress: Vec<i64> = fleet.events.iter().filter_map(|event| event.body["progress"].as_i64()).collect();
+        assert!(progress.is_sorted() && progress.len() > 4, "{progress:?}");
+        assert_eq!(fleet.file_requests.len(), 5);
+        assert!(fleet.file_requests.iter().all(|headers| !headers.contains_key("authorization")));
+        let ranges: Vec<_> = fleet
+            .file_requests
+            .iter()
+            .map(|headers| headers.get("range").map(|range| range.to_str().unwrap()))
+            .collect();
+        assert_eq!(ranges[0], None);
+        assert!(ranges[1..].iter().all(Option::is_some), "it goes on where it was cut: {ranges:?}");
+        assert!(fleet.file_requests[4].contains_key("if-range"));
+        assert_eq!(fleet.installed[0], json!({"apps": []}), "at the start");
+        let last = fleet.installed.last().unwrap();
+        assert_eq!((&last["apps"][0]["state"], &last["apps"][0]["version"]), (&json!("RUNNING"), &json!("1.0.0")));
+    });
+    assert_eq!(hub.helper.look(|helped| helped.asked.clone()), ["stage 1.0.0", "activate 1.0.0", "commit"]);
+    assert_eq!(hub.downloads(), 0, "nothing of it stays");
+    let status = until_status(&hub.site, |status| !status["installedApps"].is_null()).await;
+    assert_eq!(status["installedApps"][0]["version"], "1.0.0");
+
+    assert_eq!(hub.outcome(hub.install(release)).await, "SUCCEEDED", "it is there already");
+    assert_eq!(hub.helper.look(|helped| helped.asked.len()), 3);
+    assert_eq!(hub.outcome(job("APP_REMOVE", Some(hub.app), None)).await, "SUCCEEDED");
+    hub.service.until("the report", |kept| (kept.fleet.installed.last()? == &json!({"apps": []})).then_some(())).await;
+    assert_eq!(stop(&mut agent).await, Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_not_to_be_trusted_is_refused_with_its_reason() {
+    let hub = Hub::new().await;
+    let mut agent = hub.run().spawn().unwrap();
+    let (unsigned, foreign, other_machine, of_another, agents) = hub.fleet(|fleet| {
+        let unsigned = fleet.app(hub.app, "1.0.0", content(10, 1));
+        fleet.releases.get_mut(&unsigned).unwrap().manifest.push(' ');
+        let foreign = fleet.app(hub.app, "1.0.1", content(10, 2));
+        let release = fleet.releases.get_mut(&foreign).unwrap();
+        release.signature = sign(&minisign::KeyPair::generate_unencrypted_keypair().unwrap(), &release.manifest);
+        let other_machine =
+            fleet.release(Some(hub.app), "1.0.2", content(10, 3), |manifest| manifest.architecture = "pdp11".into());
+        let of_another = fleet.app(AppUuid::new(), "1.0.3", content(10, 4));
+        let agents = fleet.release(None, "1.0.4", content(10, 5), |_| {});
+        fleet.releases.get_mut(&agents).unwrap().app_uuid = Some(hub.app);
+        (unsigned, foreign, other_machine, of_another, agents)
+    });
+    for (release, expected) in [
+        (unsigned, "FAILED BAD_SIGNATURE"),
+        (foreign, "FAILED BAD_SIGNATURE"),
+        (other_machine, "FAILED WRONG_ARCHITECTURE"),
+        (of_another, "FAILED BAD_RELEASE"),
+        (agents, "FAILED BAD_RELEASE"),
+        (ReleaseUuid::new(), "FAILED DOWNLOAD_FAILED"),
+    ] {
+        assert_eq!(hub.outcome(hub.install(release)).await, expected);
+    }
+    hub.fleet(|fleet| assert!(fleet.file_requests.is_empty(), "nothing was downloaded"));
+    let huge = hub
+        .fleet(|fleet| fleet.release(Some(hub.app), "1.0.5", content(10, 6), |manifest| manifest.size_bytes = 1 << 60));
+    assert_eq!(hub.outcome(hub.install(huge)).await, "FAILED NO_SPACE");
+
+    for fate in [FileFate::Mixed, FileFate::TooLong] {
+        hub.fleet(|fleet| fleet.file_fate = Box::new(move |_| fate));
+        let release = hub.fleet(|fleet| fleet.app(hub.app, "1.1.0", content(9_000, 7)));
+        assert_eq!(hub.outcome(hub.install(release)).await, "FAILED DIGEST_MISMATCH");
+        assert_eq!(hub.downloads(), 0);
+    }
+    hub.fleet(|fleet| fleet.file_fate = Box::new(|_| FileFate::Whole));
+    let release = hub.fleet(|fleet| fleet.app(hub.app, "1.2.0", content(9_000, 8)));
+    hub.helper.look(|helped| helped.refuse_to_stage = Some(Reason::CounterTooLow));
+    assert_eq!(hub.outcome(hub.install(release)).await, "FAILED COUNTER_TOO_LOW");
+    hub.helper.look(|helped| helped.refuse_to_stage = None);
+    std::fs::remove_dir_all(hub.keys().join("app")).unwrap();
+    assert_eq!(hub.outcome(hub.install(release)).await, "FAILED BAD_SIGNATURE", "no key is no trust");
+    let expired = with(hub.install(release), "deadlineAt", json!("2026-01-01T00:00:00Z"));
+    assert_eq!(hub.outcome(expired).await, "FAILED EXPIRED");
+    let update = job("SELF_UPDATE", None, Some(release));
+    assert_eq!(hub.outcome(update).await, "FAILED NO_LAUNCHER");
+    hub.helper.look(|helped| assert!(helped.asked.iter().all(|asked| asked == "rollback"), "{:?}", helped.asked));
+    assert_eq!(stop(&mut agent).await, Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_app_that_does_not_run_is_rolled_back_and_not_tried_again_by_itself() {
+    let hub = Hub::new().await;
+    let (good, sick) = hub.fleet(|fleet| {
+        (fleet.app(hub.app, "1.0.0", content(5_000, 1)), fleet.app(hub.app, "2.0.0", content(5_000, 2)))
+    });
+    hub.helper.look(|helped| helped.sick.push("2.0.0".into()));
+    let mut agent = hub.run().spawn().unwrap();
+    assert_eq!(hub.outcome(hub.install(good)).await, "SUCCEEDED");
+    assert_eq!(hub.outcome(hub.install(sick)).await, "FAILED HEALTH_CHECK_FAILED");
+    let active = || hub.helper.look(|helped| helped.apps[&hub.app].active.clone().unwrap().version);
+    assert_eq!(active(), "1.0.0");
+    assert_eq!(stop(&mut agent).await, Some(0));
+    let mut agent = hub.run().spawn().unwrap();
+    assert_eq!(hub.outcome(hub.install(sick)).await, "FAILED FAILED_BEFORE");
+    hub.fleet(|fleet| assert_eq!(fleet.file_requests.len(), 2));
+    hub.helper.look(|helped| helped.sick.clear());
+    assert_eq!(hub.outcome(with(hub.install(sick), "force", json!(true))).await, "SUCCEEDED");
+    assert_eq!(active(), "2.0.0");
+    assert_eq!(stop(&mut agent).await, Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_job_that_is_taken_back_is_undone_and_the_next_goes_on() {
+    let hub = Hub::new().await;
+    let (slow, quick) = hub.fleet(|fleet| {
+        fleet.file_fate = Box::new(|number| if number == 1 { FileFate::Slow(100) } else { FileFate::Whole });
+        (fleet.app(hub.app, "1.0.0", content(500_000, 1)), fleet.app(hub.app, "1.0.1", content(5_000, 2)))
+    });
+    let (first, second) = (hub.install(slow), hub.install(quick));
+    hub.desire(&[first.1, second.1.clone()]);
+    let mut agent = hub.run().spawn().unwrap();
+    hub.service.until("the download", |kept| (!kept.fleet.file_requests.is_empty()).then_some(())).await;
+    hub.desire(&[second.1]);
+    assert_eq!(hub.end(second.0).await, "SUCCEEDED");
+    hub.fleet(|fleet| {
+        assert!(!fleet.told(first.0).iter().any(|told| told.starts_with("SUCCEEDED") || told.starts_with("FAILED")));
+    });
+
+    // Outside of its window it is made ready, and waits; then it is taken back.
+    let third = hub.fleet(|fleet| fleet.app(hub.app, "1.0.2", content(5_000, 3)));
+    let hour = |hours: i64| (chrono::Utc::now() + chrono::Duration::hours(hours)).format("%H:%M").to_string();
+    let (id, waiting) = with(hub.install(third), "window", json!({"start": hour(2), "end": hour(3)}));
+    hub.desire(&[waiting]);
+    let told = hub.service.until("it waits", |kept| {
+        let told = kept.fleet.told(id);
+        told.contains(&"LOG".to_owned()).then_some(told)
+    });
+    let told = told.await;
+    assert!(told[0] == "ACCEPTED" && told[1..told.len() - 1].iter().all(|told| told == "PROGRESS"), "{told:?}");
+    let status = until_status(&hub.site, |status| !status["job"]["trouble"].is_null()).await;
+    assert!(status["job"]["trouble"].as_str().unwrap().contains("maintenance window"), "{status}");
+    hub.helper.look(|helped| assert_eq!(helped.apps[&hub.app].staged, [third]));
+    hub.desire(&[]);
+    until_status(&hub.site, |status| status["job"].is_null()).await;
+    assert_eq!(hub.helper.look(|helped| helped.apps[&hub.app].active.clone().unwrap().version), "1.0.1");
+    let (id, open) = with(hub.install(third), "window", json!({"start": hour(-1), "end": hour(1)}));
+    assert_eq!(hub.outcome((id, open)).await, "SUCCEEDED");
+    assert_eq!(stop(&mut agent).await, Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_event_arrives_once_and_in_order_whatever_the_service_answers() {
+    let hub = Hub::new().await;
+    let release = hub.fleet(|fleet| {
+        fleet.event_fates = vec![503, 502, 204, 429, 502, 500, 204, 502];
+        fleet.app(hub.app, "1.0.0", content(50_000, 1))
+    });
+    let mut agent = hub.run().spawn().unwrap();
+    let (id, install) = hub.install(release);
+    assert_eq!(hub.outcome((id, install)).await, "SUCCEEDED");
+    hub.fleet(|fleet| {
+        assert!(fleet.late_events.is_empty());
+        let ids: Vec<&str> = fleet.events.iter().map(|event| event.uuid.as_str()).collect();
+        assert!(ids.is_sorted(), "in order");
+        assert_eq!(fleet.told(id).first().map(String::as_str), Some("ACCEPTED"));
+        // The service ends the next job by itself: what the hub tells of it is refused, and in nobody's way.
+        fleet.event_fates = Vec::new();
+    });
+    let refused = job("APP_REMOVE", Some(hub.app), None);
+    let next = hub.install(release);
+    hub.fleet(|fleet| {
+        let body = json!({"kind": "FAILED"});
+        let ended = super::releases::JobEvent { job: refused.0, uuid: "x".into(), kind: "FAILED".into(), body };
+        fleet.events.push(ended);
+    });
+    hub.desire(&[refused.1, next.1]);
+    assert_eq!(hub.end(next.0).await, "SUCCEEDED");
+    hub.fleet(|fleet| assert!(fleet.late_events.iter().all(|event| event.job == refused.0)));
+    assert_eq!(stop(&mut agent).await, Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_a_helper_a_job_fails_and_says_why() {
+    let hub = Hub::new().await;
+    let release = hub.fleet(|fleet| fleet.app(hub.app, "1.0.0", content(10, 1)));
+    let mut agent = hub.site.claimed(&hub.service);
+    agent.arg("--release-keys").arg(hub.keys()).arg("--helper-socket").arg(hub.site.path("nobody"));
+    let mut agent = agent.spawn().unwrap();
+    assert_eq!(hub.outcome(hub.install(release)).await, "FAILED HELPER_UNAVAILABLE");
+    hub.fleet(|fleet| assert!(fleet.installed.is_empty(), "what is not known is not told"));
+    assert_eq!(stop(&mut agent).await, Some(0));
+}
+
+/// Killed at many moments of two jobs, over a bad line: each ends once, and in the state it tells.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn jobs_survive_being_killed_at_any_moment() {
+    const SEED: u64 = 20_261_122;
+    let hub = Hub::new().await;
+    let mut jobs = Vec::new();
+    for version in ["1.0.0", "2.0.0", "3.0.0"] {
+        let release = hub.fleet(|fleet| fleet.app(hub.app, version, content(60_000, random(SEED, jobs.len() as u64))));
+        jobs.push(hub.install(release));
+    }
+    hub.helper.look(|helped| helped.sick.push("2.0.0".into()));
+    hub.fleet(|fleet| {
+        fleet.file_fate = Box::new(|number| match random(SEED, number as u64) % 4 {
+            0 => FileFate::CutAfter(15_000),
+            1 => FileFate::NoRanges,
+            _ => FileFate::Slow(800),
+        });
+        fleet.event_fates =
+            (0..400).map(|number| if random(SEED + 1, number).is_multiple_of(3) { 502 } else { 204 }).collect();
+    });
+    hub.desire(&jobs.iter().map(|(_, job)| job.clone()).collect::<Vec<_>>());
+    let is_over = |kept: &Kept| jobs.iter().all(|(id, _)| kept.fleet.end(*id).is_some());
+    let mut kills = 0;
+    for round in 0..40 {
+        let mut agent = hub.run().stderr(Stdio::null()).spawn().unwrap();
+        hub.service.until("the claim", |kept| (!kept.claims.is_empty()).then_some(())).await;
+        tokio::time::sleep(Duration::from_millis(100 + random(SEED + 2, round) % 2_500)).await;
+        let mut over = false;
+        hub.service.change(|kept| over = is_over(kept));
+        kill(&agent, rustix::process::Signal::KILL);
+        agent.wait().await.unwrap();
+        kills += 1;
+        if over {
+            break;
+        }
+    }
+    assert!(kills > 5, "the jobs were over before they could be killed: {kills}");
+    let mut agent = hub.run().spawn().unwrap();
+    hub.service.until("all ends", |kept| is_over(kept).then_some(())).await;
+    until_status(&hub.site, |status| status["job"].is_null() && status["spool"]["events"] == 0).await;
+    assert_eq!(stop(&mut agent).await, Some(0));
+    let mut kept = None;
+    hub.fleet(|fleet| {
+        assert_eq!(fleet.late_events, [], "no job ends twice");
+        let ends: Vec<_> = jobs.iter().map(|(id, _)| fleet.end(*id).unwrap()).collect();
+        // One that is killed again and again while it watches gives up, and says so.
+        assert!(ends.iter().all(|end| end == "SUCCEEDED" || end == "FAILED HEALTH_CHECK_FAILED"), "{ends:?}");
+        assert_eq!(ends[1], "FAILED HEALTH_CHECK_FAILED");
+        kept = ["1.0.0", "2.0.0", "3.0.0"]
+            .into_iter()
+            .zip(&ends)
+            .rfind(|(_, end)| *end == "SUCCEEDED")
+            .map(|(version, _)| version);
+        for (id, _) in &jobs {
+            assert_eq!(fleet.told(*id).iter().filter(|told| *told == "ACCEPTED").count(), 1);
+            let of_job = fleet.events.iter().filter(|event| event.job == *id);
+            let progress: Vec<i64> = of_job.filter_map(|event| event.body["progress"].as_i64()).collect();
+            assert!(progress.is_sorted(), "{progress:?}");
+        }
+    });
+    hub.helper.look(|helped| {
+        let app = helped.apps.get(&hub.app);
+        assert_eq!(app.map(|app| app.active.as_ref().unwrap().version.as_str()), kept, "what was told is true");
+        assert!(app.is_none_or(|app| app.active == app.committed));
+    });
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_apps_of_an_owner_go_with_the_owner() {
+    let hub = Hub::new().await;
+    let release = hub.fleet(|fleet| fleet.app(hub.app, "1.0.0", content(10, 1)));
+    let mut agent = hub.run().spawn().unwrap();
+    assert_eq!(hub.outcome(hub.install(release)).await, "SUCCEEDED");
+    let claim = async |code: &str| {
+        hub.service.change(|kept| kept.unblock_with(code));
+        let mut claim = hub.site.command("claim");
+        claim.args(["--code", code]);
+        assert_eq!(super::output(claim).await.status.code(), Some(0));
+    };
+    claim("2222-2222-2222-2222").await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(hub.helper.look(|helped| helped.apps.len()), 1, "the same owner claimed it");
+    hub.service.change(|kept| kept.tenant = Some(TenantUuid::new()));
+    claim("3333-3333-3333-3333").await;
+    hub.service.until("the report", |kept| (kept.fleet.installed.last()? == &json!({"apps": []})).then_some(())).await;
+    assert_eq!(hub.helper.look(|helped| helped.apps.len()), 0);
+    assert_eq!(stop(&mut agent).await, Some(0));
+}
+
+fn launched(hub: &Hub) -> Command {
+    let agent = hub.run();
+    let mut launcher = Command::new(env!("CARGO_BIN_EXE_hub-agent-launcher"));
+    launcher.args(agent.as_std().get_args());
+    launcher.envs(agent.as_std().get_envs().filter_map(|(name, value)| Some((name, value?))));
+    launcher.env("HUB_AGENT_STATE_DIR", hub.site.state()).env("HUB_AGENT_PACKAGED", env!("CARGO_BIN_EXE_hub-agent"));
+    launcher.env("HUB_AGENT_VERSIONS_DIR", &hub.helper.versions).env("HUB_AGENT_TRIAL_TIMEOUT_SECS", "3");
+    // The watchdog's process is named, and is not a version on trial: that one has to know all the same.
+    launcher.env("NOTIFY_SOCKET", hub.site.path("notify")).env("WATCHDOG_USEC", "600000").env("WATCHDOG_PID", "1");
+    launcher.kill_on_drop(true).stdin(Stdio::null());
+    launcher
+}
+
+/// What systemd does: starts it again whenever it ends.
+pub async fn keep_running(hub: &Hub, id: HubJobUuid) -> (String, Child) {
+    let mut agent = launched(hub).spawn().unwrap();
+    loop {
+        tokio::select! {
+            end = hub.end(id) => return (end, agent),
+            status = agent.wait() => assert_eq!(status.unwrap().code(), Some(0)),
+        }
+        agent = launched(hub).spawn().unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_agent_updates_itself_and_comes_back_when_the_new_version_fails() {
+    let hub = Hub::new().await;
+    let (new, silent) = hub.fleet(|fleet| {
+        // The same program under another version's name.
+        let program = format!("#!/bin/sh\nexec {} \"$@\"\n", env!("CARGO_BIN_EXE_hub-agent"));
+        let new = fleet.release(None, "99.0.0", program.into_bytes(), |_| {});
+        (new, fleet.release(None, "99.1.0", b"#!/bin/sh\nexec sleep 60\n".to_vec(), |_| {}))
+    });
+    let systemd = tokio::net::UnixDatagram::bind(hub.site.path("notify")).unwrap();
+    let (said, mut heard) = tokio::sync::mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        loop {
+            let mut buffer = [0; 1_024];
+            let length = systemd.recv(&mut buffer).await.unwrap();
+            let _ = said.send(super::text(&buffer[..length]));
+        }
+    });
+    let (id, update) = job("SELF_UPDATE", None, Some(new));
+    hub.desire(&[update]);
+    let (end, mut agent) = keep_running(&hub, id).await;
+    assert_eq!(end, "SUCCEEDED");
+    let status = until_status(&hub.site, |status| status["update"]["onTrial"] == false).await;
+    let dir = status["update"]["versionDir"].as_str().unwrap().to_owned();
+    assert!(dir.starts_with("99.0.0-"), "{status}");
+    hub.helper.look(|helped| assert_eq!(helped.confirmed_agent.as_ref(), Some(&dir)));
+    let fed = async { while !heard.recv().await.unwrap().contains("WATCHDOG=1") {} };
+    tokio::time::timeout(super::TEN_SECONDS, fed).await.expect("the watchdog is fed by the launcher's child");
+    assert_eq!(stop(&mut agent).await, Some(0), "the launcher ends as its agent does");
+
+    let (id, update) = job("SELF_UPDATE", None, Some(silent));
+    hub.desire(&[update]);
+    let (end, mut agent) = keep_running(&hub, id).await;
+    assert_eq!(end, "FAILED NOT_CONFIRMED");
+    let status = until_status(&hub.site, |status| status["update"]["lastFailed"]["reason"] == "NOT_CONFIRMED").await;
+    assert_eq!(status["update"]["versionDir"], dir.as_str(), "the one before runs again");
+    let again = job("SELF_UPDATE", None, Some(silent));
+    assert_eq!(hub.outcome(again).await, "FAILED FAILED_BEFORE");
+    assert_eq!(stop(&mut agent).await, Some(0));
+}

@@ -1,0 +1,55 @@
+//! The running agent as an app on the hub sees it: a socket from which it reads what is heard.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that meets what it does not expect fails")]
+
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+#[test]
+fn an_app_reads_what_the_agent_hears_also_without_the_service() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name);
+    let advertisement = json!({"t_ms": 20, "address": "AA:BB:CC:DD:EE:FF", "addressType": "public", "rssi": -60,
+        "manufacturerData": {"0499": "05ff00"}});
+    std::fs::write(path("trace.jsonl"), format!("{advertisement}\n")).unwrap();
+    std::fs::write(path("config.toml"), "").unwrap();
+    let mut agent = Command::new(env!("CARGO_BIN_EXE_hub-agent"))
+        .args(["run", "--service-url", "http://127.0.0.1:1", "--replay-loop", "--dedup-window", "0s", "--config"])
+        .arg(path("config.toml"))
+        .arg("--state-dir")
+        .arg(path("state"))
+        .arg("--replay")
+        .arg(path("trace.jsonl"))
+        .arg("--ble-socket")
+        .arg(path("ble/socket"))
+        .env("HUB_AGENT_DEVICE_INSTANCE_ID", "test-hub")
+        .arg("--stop-with-stdin")
+        .stdin(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let started = Instant::now();
+    let stream = loop {
+        match UnixStream::connect(path("ble/socket")) {
+            Ok(stream) => break stream,
+            Err(error) => assert!(started.elapsed() < Duration::from_secs(10), "{error}"),
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    for line in BufReader::new(stream).lines().take(3) {
+        let line: Value = serde_json::from_str(&line.unwrap()).unwrap();
+        assert_eq!((&line["type"], &line["address"]), (&json!("event"), &advertisement["address"]), "{line}");
+        assert_eq!(line["manufacturerData"]["0499"], json!("Bf8A"));
+    }
+    for (name, expected) in [("ble", 0o755), ("ble/socket", 0o666)] {
+        assert_eq!(std::fs::metadata(path(name)).unwrap().permissions().mode() & 0o777, expected, "{name}");
+    }
+    drop(agent.stdin.take());
+    assert!(agent.wait().unwrap().success());
+}

@@ -1,0 +1,69 @@
+//! Versions of the agent itself.
+
+use hub_agent::helper_api::{HelperError, Reason, StagedAgent};
+
+use crate::site::{Release, Site, reason};
+
+fn stage(site: &Site, release: &Release, in_use: &[&str]) -> Result<StagedAgent, HelperError> {
+    let in_use: Vec<String> = in_use.iter().map(|name| (*name).to_owned()).collect();
+    site.helper().stage_agent(&release.manifest, &release.signature, &release.file, &in_use)
+}
+
+fn versions(site: &Site) -> Vec<String> {
+    let entries = std::fs::read_dir(site.path("var/lib/hub-agent-versions")).unwrap();
+    let mut names: Vec<String> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.retain(|name| name != ".staging");
+    names.sort();
+    names
+}
+
+#[test]
+fn at_most_three_versions_are_kept_and_none_in_use_goes() {
+    let site = Site::new();
+    let mut dirs = Vec::new();
+    for number in 1..=3 {
+        let release = site.agent(&format!("1.{number}.0"), number, format!("program {number}").as_bytes());
+        let staged = stage(&site, &release, &[]).unwrap();
+        assert!(staged.dir.starts_with(&format!("1.{number}.0-")) && staged.dir.len() == "1.1.0-".len() + 12);
+        assert_eq!(stage(&site, &release, &[]).unwrap(), staged, "once more changes nothing");
+        let program = format!("var/lib/hub-agent-versions/{}/hub-agent", staged.dir);
+        assert_eq!(std::fs::read(site.path(&program)).unwrap(), format!("program {number}").as_bytes());
+        assert!(site.everything()[&program].starts_with("100755 "), "it can be run, and changed by root alone");
+        dirs.push(staged.dir);
+    }
+    let four = site.agent("1.4.0", 4, b"program 4");
+    let before = site.everything();
+    let all: Vec<&str> = dirs.iter().map(String::as_str).collect();
+    assert_eq!(reason(stage(&site, &four, &all)), Reason::Conflict);
+    assert_eq!(site.everything(), before);
+    let staged = stage(&site, &four, &[&dirs[0]]).unwrap();
+    assert_eq!(versions(&site), [all[0], all[2], staged.dir.as_str()], "the oldest that is not in use went");
+
+    let helper = site.helper();
+    assert_eq!(reason(helper.clean_agent(&[], Some("../hub-apps"))), Reason::NotStaged);
+    helper.clean_agent(&[dirs[0].clone()], Some(&staged.dir)).unwrap();
+    assert_eq!(versions(&site), [all[0], staged.dir.as_str()]);
+    let lower = site.agent("1.2.1", 2, b"program 2.1");
+    assert_eq!(reason(stage(&site, &lower, &[])), Reason::CounterTooLow, "a version that proved itself counts");
+    helper.clean_agent(&[], None).unwrap();
+    assert_eq!(versions(&site), Vec::<String>::new());
+}
+
+#[test]
+fn a_version_that_was_only_tried_does_not_count() {
+    let site = Site::new();
+    let tried = stage(&site, &site.agent("2.0.0", 9, b"new"), &[]).unwrap();
+    site.helper().clean_agent(&[], None).unwrap();
+    assert!(!versions(&site).contains(&tried.dir));
+    stage(&site, &site.agent("1.0.0", 1, b"old"), &[]).unwrap();
+}
+
+#[test]
+fn a_file_that_is_another_leaves_nothing() {
+    let site = Site::new();
+    let release = site.agent("1.0.0", 1, b"program");
+    site.write(&format!("var/lib/hub-agent/{}", release.file.display()), b"prOgram");
+    let before = site.everything();
+    assert_eq!(reason(stage(&site, &release, &[])), Reason::DigestMismatch);
+    assert_eq!(site.everything(), before);
+}

@@ -1,0 +1,140 @@
+//! *desired*: a fleet that waits for its desired state: what a waiting hub costs in memory, what all of them cost in CPU while nothing happens, and how soon
+//! one of them has a job, from the first byte of the request that makes it to the last of the hub's answer.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use hub_protocol::HubUuid;
+use hub_tests::Backend;
+use hub_tests::client::{Call, Client};
+use serde_json::Value;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::fleet::{Fleet, Hub};
+use crate::service::Service;
+
+const HUBS: usize = 5000;
+/// So that what is made once is not counted.
+const FIRST_HUBS: usize = 100;
+const QUIET_TIME: Duration = Duration::from_secs(20);
+const JOBS: usize = 400;
+const JOBS_PER_SEC: u32 = 20;
+/// Hubs that connect at the same moment.
+const CONNECTING: usize = 50;
+
+/// When the request was sent that makes a job for this hub.
+type SentAt = Arc<Mutex<HashMap<HubUuid, Instant>>>;
+
+pub async fn run(backend: Backend) {
+    let service = Service::start(backend).await;
+    let fleet = Fleet::claim(&service, 1, HUBS).await;
+    let tenant = &fleet.tenants[0];
+    let app = tenant.post("/tenant/apps").json(&serde_json::json!({"name": "bench"})).call().await.expect(201);
+    let app_uuid = app.data::<Value>()["appUuid"].as_str().expect("an app").to_owned();
+    let sent_at: SentAt = Arc::default();
+    let arrivals: Arc<Mutex<Vec<Duration>>> = Arc::default();
+    let mut waiting = tokio::task::JoinSet::new();
+    let mut before = 0;
+    for (index, hubs) in fleet.hubs.chunks(CONNECTING).enumerate() {
+        let connected: Vec<_> =
+            futures_util::future::join_all(hubs.iter().map(|hub| Waiter::open(&service.url, hub))).await;
+        for waiter in connected {
+            waiting.spawn(waiter.wait(sent_at.clone(), arrivals.clone()));
+        }
+        if (index + 1) * CONNECTING == FIRST_HUBS {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            before = service.resident_bytes();
+        }
+    }
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let each = service.resident_bytes().saturating_sub(before) / (HUBS - FIRST_HUBS) as u64;
+    println!("desired {backend:?}: {:.1} KiB for each of {HUBS} waiting hubs (wanted: 24)", each as f64 / 1024.0);
+    let (cpu, began) = (service.cpu_time(), Instant::now());
+    tokio::time::sleep(QUIET_TIME).await;
+    let share = (service.cpu_time() - cpu).as_secs_f64() / began.elapsed().as_secs_f64();
+    println!("desired {backend:?}: {:.1} % of a core while {HUBS} hubs wait and nothing changes", share * 100.0);
+    let mut pace = tokio::time::interval(Duration::from_secs(1) / JOBS_PER_SEC);
+    let mut making = tokio::task::JoinSet::new();
+    for hub in fleet.hubs.iter().step_by(HUBS / JOBS).take(JOBS) {
+        pace.tick().await;
+        making.spawn(make_job(tenant.clone(), hub.hub_uuid, app_uuid.clone(), sent_at.clone()));
+    }
+    making.join_all().await;
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let mut arrivals = arrivals.lock().expect("arrivals").clone();
+    arrivals.sort();
+    assert_eq!(arrivals.len(), JOBS, "every job is given to its hub");
+    let percentile = |percent: usize| arrivals[(arrivals.len() * percent / 100).min(arrivals.len() - 1)].as_secs_f64();
+    println!(
+        "desired {backend:?}: a job is with its waiting hub after p50 {:.1} ms, p99 {:.1} ms (wanted: 100), {JOBS_PER_SEC} a second",
+        percentile(50) * 1000.0,
+        percentile(99) * 1000.0,
+    );
+    waiting.shutdown().await;
+}
+
+async fn make_job(tenant: Client, hub_uuid: HubUuid, app_uuid: String, sent_at: SentAt) {
+    sent_at.lock().expect("times").insert(hub_uuid, Instant::now());
+    let path = format!("/tenant/hubs/{hub_uuid}/jobs/app-remove?appUuid={app_uuid}");
+    tenant.post(&path).call().await.expect(201);
+}
+
+/// A hub on a connection of its own.
+struct Waiter {
+    hub_uuid: HubUuid,
+    stream: TcpStream,
+    head: String,
+    etag: String,
+}
+
+impl Waiter {
+    /// Connects, and learns what the desired state is now.
+    async fn open(url: &str, hub: &Hub) -> Self {
+        let stream = TcpStream::connect(url.trim_start_matches("http://")).await.expect("a connection");
+        stream.set_nodelay(true).expect("a socket's option");
+        let head = format!("host: bench\r\nauthorization: Bearer {}\r\n", hub.access_token);
+        let mut waiter = Self { hub_uuid: hub.hub_uuid, stream, head, etag: "\"none\"".to_owned() };
+        assert_eq!(waiter.ask(0).await.0, 200);
+        waiter
+    }
+
+    /// Waits for news for ever, and notes when a job comes.
+    async fn wait(mut self, sent_at: SentAt, arrivals: Arc<Mutex<Vec<Duration>>>) {
+        loop {
+            let (status, body) = self.ask(55).await;
+            let now = Instant::now();
+            assert!(matches!(status, 200 | 304), "{status}: {body}");
+            if status == 200 && body.contains("hubJobUuid") {
+                let sent = sent_at.lock().expect("times")[&self.hub_uuid];
+                arrivals.lock().expect("arrivals").push(now - sent);
+            }
+        }
+    }
+
+    /// Status and body of the answer.
+    async fn ask(&mut self, wait_secs: u32) -> (u16, String) {
+        let request = format!(
+            "GET /v1/hubs/{}/desired-state?wait={wait_secs} HTTP/1.1\r\n{}if-none-match: {}\r\n\r\n",
+            self.hub_uuid, self.head, self.etag
+        );
+        self.stream.write_all(request.as_bytes()).await.expect("a request sent");
+        let mut answer = Vec::new();
+        let head_end = loop {
+            assert_ne!(self.stream.read_buf(&mut answer).await.expect("an answer"), 0, "the service hung up");
+            if let Some(end) = memchr::memmem::find(&answer, b"\r\n\r\n") {
+                break end + 4;
+            }
+        };
+        let head = String::from_utf8_lossy(&answer[..head_end]).into_owned();
+        let header = |name: &str| head.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+        let status = head.get(9..12).and_then(|status| status.parse().ok()).expect("a status");
+        let length = header("content-length:").and_then(|length| length.parse().ok()).unwrap_or(0_usize);
+        self.etag = header("etag:").unwrap_or(&self.etag).to_owned();
+        while answer.len() < head_end + length {
+            assert_ne!(self.stream.read_buf(&mut answer).await.expect("a body"), 0, "the service hung up");
+        }
+        (status, String::from_utf8_lossy(&answer[head_end..]).into_owned())
+    }
+}
