@@ -64,13 +64,7 @@ async fn a_cut_upload_leaves_nothing_and_may_be_repeated() {
         stream.write_all(head.as_bytes()).await.expect("a head");
         stream.write_all(&recipe.file[..1_500_000]).await.expect("a part");
         // Until the part is being written.
-        for _ in 0..100 {
-            if !stored_files(place.app.data_dir()).is_empty() {
-                break;
-            }
-            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-        }
-        assert_eq!(stored_files(place.app.data_dir()).len(), 1, "a draft");
+        wait_for_files(&place, 1).await;
         if ends_politely {
             stream.shutdown().await.expect("an end");
             let mut answer = String::new();
@@ -78,13 +72,7 @@ async fn a_cut_upload_leaves_nothing_and_may_be_repeated() {
             assert!(answer.is_empty() || answer.contains("INCOMPLETE_BODY"), "{answer}");
         }
         drop(stream);
-        for _ in 0..100 {
-            if stored_files(place.app.data_dir()).is_empty() {
-                break;
-            }
-            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-        }
-        assert!(stored_files(place.app.data_dir()).is_empty(), "the draft is still there");
+        wait_for_files(&place, 0).await;
     }
     // Several at once, of which none harms the others.
     let client = place.app.client();
@@ -92,6 +80,38 @@ async fn a_cut_upload_leaves_nothing_and_may_be_repeated() {
     let replies = futures_util::future::join_all(uploads).await;
     assert!(replies.iter().all(|reply| matches!(reply.status.as_u16(), 200 | 409)), "{replies:?}");
     assert_eq!(stored_files(place.app.data_dir()).len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn uploads_at_the_same_time_are_bounded() {
+    let place = Place::new(Backend::Sqlite).await;
+    let recipe = Recipe { file: vec![7; 2_000_000], ..Recipe::agent("1.0.0", 1) };
+    let made: Value = place.create_agent_release(&recipe).await.expect(201).data();
+    let head = format!("PUT {} HTTP/1.1\r\nHost: a\r\nContent-Length: 2000000\r\n\r\n", url_of(&made));
+    let mut begun = Vec::new();
+    for _ in 0..8 {
+        let mut stream = TcpStream::connect(place.app.url.trim_start_matches("http://")).await.expect("a connection");
+        stream.write_all(head.as_bytes()).await.expect("a head");
+        stream.write_all(b"a part").await.expect("a part");
+        begun.push(stream);
+    }
+    wait_for_files(&place, 8).await;
+    let reply = upload(&place.app.client(), &made, &recipe.file).await.expect(503);
+    assert!(reply.problem().code == "TOO_MANY_UPLOADS" && !reply.header("retry-after").is_empty());
+    drop(begun);
+    wait_for_files(&place, 0).await;
+    upload(&place.app.client(), &made, &recipe.file).await.expect(200);
+}
+
+/// Until so many lie in the store, drafts included.
+async fn wait_for_files(place: &Place, count: usize) {
+    for _ in 0..200 {
+        if stored_files(place.app.data_dir()).len() == count {
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    panic!("there are still {:?} in the store, not {count}", stored_files(place.app.data_dir()));
 }
 
 /// A READY agent's release of these bytes, and a URL of its file.

@@ -1,5 +1,7 @@
 //! Apps and releases: what is taken in, what is refused and by which name, and who is offered what.
 
+use std::time::{Duration, SystemTime};
+
 use hub_cloud::clock::Clock;
 use hub_cloud::config::Settings;
 use hub_cloud::db::sql;
@@ -401,6 +403,16 @@ async fn what_nobody_brings_a_file_for_is_forgotten() {
         place.create_agent_release(&Recipe::agent("1.0.0", 1)).await.expect(201);
         let forget = async || hub_cloud::domain::releases::forget_abandoned(&place.app.app, 50).await.expect("upkeep");
         assert_eq!(forget().await, 0);
+        // What a killed process left of an upload, and what another is still writing.
+        let folder = place.app.data_dir().join("files/releases");
+        let uuid = Uuid::new_v4();
+        for (number, age_secs) in [(1, 2 * 3600), (2, 60)] {
+            let draft = std::fs::File::create(folder.join(format!("{uuid}#{number}"))).expect("a draft");
+            let modified = SystemTime::now() - Duration::from_secs(age_secs);
+            draft.set_modified(modified).expect("a time");
+        }
+        assert_eq!((forget().await, stored_files(place.app.data_dir()).len()), (0, 2));
+        std::fs::remove_file(folder.join(format!("{uuid}#2"))).expect("the draft");
         micros.fetch_add(27 * 3_600_000_000, std::sync::atomic::Ordering::Relaxed);
         assert_eq!(forget().await, 2);
         assert_eq!(forget().await, 0);

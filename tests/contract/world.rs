@@ -75,6 +75,8 @@ impl World {
         let adapters = json!({"adapters": [{"address": ADAPTER, "name": "hci0", "powered": true}]});
         hub.client.post("/v1/hubs/adapters").json(&adapters).call().await.expect(200);
         hub.upload_events(3).await;
+        // The first one makes the authority.
+        hub.certificate().await;
         let events = tenant.client.get("/tenant/ble/events").call().await.expect(200).json();
         let ble_event_id = events["data"][0]["bleEventId"].as_i64().expect("a stored event");
         let guest = Person::register(&app.client()).await;

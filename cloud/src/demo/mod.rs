@@ -88,6 +88,7 @@ pub fn config(mut settings: Settings, file: Option<&Path>) -> Result<Config, Con
         ("tls-key", settings.tls_key.is_some()),
         ("client-certificates", settings.client_certificates.is_some()),
         ("master-key", settings.master_key.is_some()),
+        ("files", settings.files.is_some()),
     ];
     if let Some((key, _)) = of_a_real_service.iter().find(|(_, given)| *given) {
         let variable = format!("HUB_CLOUD_{}", key.replace('-', "_").to_uppercase());

@@ -60,7 +60,7 @@ fn plan(authorities: &[Authority], wanted: Wanted, now: Timestamp) -> Plan {
 pub fn signing(authorities: &[Authority], now: Timestamp) -> Option<&Authority> {
     let issuers = || authorities.iter().filter(|authority| authority.root_uuid.is_some());
     let begun = issuers().find(|issuer| issuer.signs_from <= now);
-    begun.or(issuers().last()).filter(|issuer| issuer.not_after >= now.plus_secs(HUB_SECS))
+    begun.or(issuers().next_back()).filter(|issuer| issuer.not_after >= now.plus_secs(HUB_SECS))
 }
 
 /// Makes the authorities that are due; answers whether any was. Of replicas that do it together one does.
