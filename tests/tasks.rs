@@ -262,7 +262,7 @@ async fn upkeep_is_standing_work() {
                         .all(&mut conn)
                         .await
                         .expect("rows");
-                if put_back.len() == 6 {
+                if put_back.len() == 7 {
                     return put_back;
                 }
                 tokio::time::sleep(Duration::from_millis(20)).await;
@@ -270,7 +270,8 @@ async fn upkeep_is_standing_work() {
         };
         let kinds = tokio::time::timeout(PATIENCE, done).await.expect("upkeep in time");
         let kinds: Vec<&str> = kinds.iter().map(|(kind,)| kind.as_str()).collect();
-        let expected = ["login_failures", "logins", "partitions", "password_resets", "signing_keys", "upload_keys"];
+        let expected =
+            ["login_failures", "logins", "partitions", "password_resets", "releases", "signing_keys", "upload_keys"];
         assert_eq!(kinds, expected.map(|kind| format!("upkeep.{kind}")));
         let [here, there] = workers;
         stop(&app.app, here).await;
