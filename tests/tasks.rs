@@ -249,6 +249,18 @@ async fn the_end_waits_for_what_is_under_way_and_begins_nothing() {
 /// Upkeep is there from the start, once for all replicas, and puts itself back.
 #[tokio::test(flavor = "multi_thread")]
 async fn upkeep_is_standing_work() {
+    let expected = [
+        "certificates",
+        "hub_jobs",
+        "login_failures",
+        "logins",
+        "partitions",
+        "password_resets",
+        "releases",
+        "signing_keys",
+        "update_policies",
+        "upload_keys",
+    ];
     for backend in backends() {
         let (app, options, _) = service(backend).await;
         let replica = TestApp::replica_of(&app, options).await;
@@ -262,7 +274,7 @@ async fn upkeep_is_standing_work() {
                         .all(&mut conn)
                         .await
                         .expect("rows");
-                if put_back.len() == 8 {
+                if put_back.len() == expected.len() {
                     return put_back;
                 }
                 tokio::time::sleep(Duration::from_millis(20)).await;
@@ -270,16 +282,6 @@ async fn upkeep_is_standing_work() {
         };
         let kinds = tokio::time::timeout(PATIENCE, done).await.expect("upkeep in time");
         let kinds: Vec<&str> = kinds.iter().map(|(kind,)| kind.as_str()).collect();
-        let expected = [
-            "hub_jobs",
-            "login_failures",
-            "logins",
-            "partitions",
-            "password_resets",
-            "releases",
-            "signing_keys",
-            "upload_keys",
-        ];
         assert_eq!(kinds, expected.map(|kind| format!("upkeep.{kind}")));
         let [here, there] = workers;
         stop(&app.app, here).await;

@@ -20,6 +20,7 @@ CREATE TABLE app_releases (
     counter INTEGER NOT NULL,
     size_bytes INTEGER NOT NULL,
     sha256 TEXT NOT NULL,
+    downgrade INTEGER NOT NULL,
     manifest TEXT NOT NULL,
     signature TEXT NOT NULL,
     status TEXT NOT NULL,
@@ -27,7 +28,7 @@ CREATE TABLE app_releases (
     ready_at TEXT
 ) STRICT;
 CREATE UNIQUE INDEX app_releases_counter ON app_releases (app_uuid, counter);
-CREATE UNIQUE INDEX app_releases_version ON app_releases (app_uuid, version, architecture);
+CREATE UNIQUE INDEX app_releases_version ON app_releases (app_uuid, version, architecture, downgrade);
 CREATE INDEX app_releases_app ON app_releases (app_uuid, created_at, release_uuid);
 CREATE INDEX app_releases_awaiting ON app_releases (created_at) WHERE status = 'AWAITING_FILE';
 
@@ -44,6 +45,7 @@ CREATE TABLE agent_releases (
     counter INTEGER NOT NULL,
     size_bytes INTEGER NOT NULL,
     sha256 TEXT NOT NULL,
+    downgrade INTEGER NOT NULL,
     manifest TEXT NOT NULL,
     signature TEXT NOT NULL,
     status TEXT NOT NULL,
@@ -53,6 +55,6 @@ CREATE TABLE agent_releases (
 ) STRICT;
 CREATE UNIQUE INDEX agent_releases_uuid ON agent_releases (release_uuid);
 CREATE UNIQUE INDEX agent_releases_counter ON agent_releases (name, counter);
-CREATE UNIQUE INDEX agent_releases_version ON agent_releases (name, version, architecture);
+CREATE UNIQUE INDEX agent_releases_version ON agent_releases (name, version, architecture, downgrade);
 CREATE INDEX agent_releases_channel ON agent_releases (channel, asset_id);
 CREATE INDEX agent_releases_awaiting ON agent_releases (created_at) WHERE status = 'AWAITING_FILE';

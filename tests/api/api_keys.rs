@@ -328,3 +328,32 @@ async fn only_who_manages_a_tenant_sees_its_keys() {
         key.client.get("/tenant/hubs").call().await.expect(200);
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_ends_with_the_right_to_it() {
+    for backend in backends() {
+        let app = TestApp::new(backend).await;
+        let tenant = Tenant::create(&app.client()).await;
+        let hub = SimulatedHub::claim(&tenant).await;
+        let key = tenant.api_key(json!({"scopes": ["ble:read", "hubs:read"]})).await;
+        let open = |path: String| {
+            let request = key.client.get(&path).send();
+            async move { request.await.expect("an answer").error_for_status().expect("a stream") }
+        };
+        let mut events = open("/tenant/stream/ble/events".to_owned()).await;
+        let mut logs = open(format!("/tenant/stream/hubs/{}/logs", hub.hub_uuid)).await;
+        // Longer than a stream goes without asking, and shorter than its heartbeat.
+        let recheck = std::time::Duration::from_secs(15);
+
+        tenant.client.put(&path_of(&key)).json(&json!({"scopes": ["hubs:read"]})).call().await.expect(200);
+        let ended = async { while events.chunk().await.expect("an orderly end").is_some() {} };
+        tokio::time::timeout(recheck, ended).await.expect("a scope taken away ends its stream");
+        let ended = async { while logs.chunk().await.expect("an orderly end").is_some() {} };
+        let goes_on = tokio::time::timeout(std::time::Duration::from_secs(1), ended).await.is_err();
+        assert!(goes_on, "the other scope's stream goes on");
+
+        tenant.client.delete(&path_of(&key)).call().await.expect(200);
+        let ended = async { while logs.chunk().await.expect("an orderly end").is_some() {} };
+        tokio::time::timeout(recheck, ended).await.expect("a deactivated key's streams end");
+    }
+}

@@ -238,6 +238,31 @@ async fn guessing_a_password_is_slowed_for_the_account() {
     }
 }
 
+/// Whoever listens to the clock learns nothing either. Tried in turn, so that whatever else the machine does slows both alike.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failed_login_takes_as_long_with_an_account_as_without() {
+    const ROUNDS: usize = 21;
+    for backend in backends() {
+        let app = TestApp::new(backend).await;
+        let client = app.client();
+        let mut took: [Vec<std::time::Duration>; 2] = Default::default();
+        for round in 0..ROUNDS {
+            let person = Person::register(&client).await;
+            for (took, email) in took.iter_mut().zip([person.email, format!("nobody-{round}@example.com")]) {
+                let asked_at = std::time::Instant::now();
+                login(&client, &email, "wrong password").await.expect(401);
+                took.push(asked_at.elapsed());
+            }
+        }
+        let [known, unknown] = took.map(|mut took| {
+            took.sort();
+            took[ROUNDS / 2]
+        });
+        let ratio = known.as_secs_f64() / unknown.as_secs_f64();
+        assert!((0.67..1.5).contains(&ratio), "{known:?} with an account, {unknown:?} without");
+    }
+}
+
 /// Guesses that are under way count: a burst gets no further than one after another.
 #[tokio::test(flavor = "multi_thread")]
 async fn guesses_at_once_are_slowed_like_guesses_in_turn() {

@@ -32,6 +32,12 @@ pub struct ApiKey {
     pub expires_at: Option<Timestamp>,
 }
 
+impl ApiKey {
+    fn has_expired(&self, now: Timestamp) -> bool {
+        self.expires_at.is_some_and(|expires_at| expires_at <= now)
+    }
+}
+
 /// A key about to be handed out.
 pub struct NewKey {
     /// Its public half, without the `hmk_`.
@@ -76,11 +82,19 @@ pub async fn authenticate(app: &App, parts: &Parts) -> Result<Arc<ApiKey>> {
     let (id, secret) = value.to_str().ok().and_then(split).ok_or_else(invalid)?;
     let facts = app.permissions.api_key(&app.db, id).await?.ok_or_else(invalid)?;
     verify_slices_are_equal(&facts.secret_hash, &sealing::hash(secret)).map_err(|_| invalid())?;
-    if facts.key.expires_at.is_some_and(|expires_at| expires_at <= app.clock.now()) {
+    if facts.key.has_expired(app.clock.now()) {
         return Err(invalid());
     }
     key_shares::charge(app, &facts.key).await?;
     Ok(facts.key)
+}
+
+/// What a key that was used is allowed by now; none when it is in force no more.
+pub async fn present_scopes(app: &App, key: &ApiKey) -> Result<Option<KeyScopes>> {
+    let id = key.key_prefix.strip_prefix(PREFIX).unwrap_or(&key.key_prefix);
+    let facts = app.permissions.api_key(&app.db, id).await?;
+    let present = facts.map(|facts| facts.key).filter(|present| !present.has_expired(app.clock.now()));
+    Ok(present.map(|present| present.scopes.clone()))
 }
 
 /// Id and secret, where the text has the form of a key.

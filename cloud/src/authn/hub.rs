@@ -113,7 +113,8 @@ impl FromRequestParts<App> for Hub {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
-        let EnrollingHub(hub) = EnrollingHub::from_request_parts(parts, app).await?;
+        // Boxed: a request may wait long after this.
+        let EnrollingHub(hub) = Box::pin(EnrollingHub::from_request_parts(parts, app)).await?;
         Box::pin(client_certificate::check(parts, app, hub.hub_uuid)).await?;
         Ok(hub)
     }
@@ -123,9 +124,8 @@ impl FromRequestParts<App> for EnrollingHub {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
-        // Boxed: a request may wait long after this.
-        let hub = Box::pin(unexpired(parts, app)).await?;
-        Box::pin(hub.require_in_force(app)).await?;
+        let hub = unexpired(parts, app).await?;
+        hub.require_in_force(app).await?;
         Ok(Self(hub))
     }
 }

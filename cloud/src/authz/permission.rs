@@ -143,6 +143,16 @@ pub enum KeyAccess {
     Any,
 }
 
+impl KeyAccess {
+    pub fn is_met_by(self, scopes: &KeyScopes) -> bool {
+        match self {
+            Self::Never => false,
+            Self::Scope(scope) => scopes.cover(scope),
+            Self::Any => true,
+        }
+    }
+}
+
 /// One row of the table. Its type stands in a handler's signature, as in `Authorized<HubsRead>`.
 pub trait Permission: Send + Sync + 'static {
     const NAME: &'static str;

@@ -18,7 +18,6 @@ use crate::app::App;
 use crate::authn::api_key::{self, ApiKey};
 use crate::authn::hub::{EnrollingHub, Hub, RefreshingHub, UploadingHub};
 use crate::authn::user::{self, User};
-use crate::domain::api_keys;
 use crate::error::{Error, Result};
 use crate::http::extract::path_parameter;
 
@@ -47,7 +46,10 @@ impl Caller {
                 let member = app.permissions.member(&app.db, user, tenant_uuid).await;
                 member.map(|member| member.is_some_and(|member| member.role.allows(P::BIT)))
             }
-            Self::ApiKey(key) => api_keys::is_in_force(app, key.api_key_id).await,
+            Self::ApiKey(key) => {
+                let scopes = api_key::present_scopes(app, key).await;
+                scopes.map(|scopes| scopes.is_some_and(|scopes| P::KEY.is_met_by(&scopes)))
+            }
         };
         welcome.unwrap_or_else(|error| error.status().is_server_error())
     }
@@ -124,14 +126,11 @@ async fn authorize_key(parts: &mut Parts, app: &App, access: KeyAccess) -> Resul
     if tenant.uuid != key.tenant_uuid {
         return Err(tenant.not_accessible());
     }
-    match access {
-        KeyAccess::Scope(scope) if !key.scopes.cover(scope) => {
-            return Err(Error::forbidden(
-                "PERMISSION_DENIED",
-                format!("this needs an API key with the scope `{scope}`"),
-            ));
-        }
-        _ => {}
+    if let KeyAccess::Scope(scope) = access
+        && !access.is_met_by(&key.scopes)
+    {
+        let message = format!("this needs an API key with the scope `{scope}`");
+        return Err(Error::forbidden("PERMISSION_DENIED", message));
     }
     Ok((Scope::of_api_key(key.tenant_uuid, key.api_key_id), Caller::ApiKey(key)))
 }

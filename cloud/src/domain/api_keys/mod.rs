@@ -43,11 +43,6 @@ struct NewKey {
     expires_at: Option<Timestamp>,
 }
 
-/// Whether the key could still be used now.
-pub async fn is_in_force(app: &App, api_key_id: i64) -> Result<bool> {
-    store::is_in_force(&mut app.db.read().await?, api_key_id, app.clock.now()).await
-}
-
 /// What to change of a key; what is not given stays.
 struct KeyUpdate {
     name: Option<String>,

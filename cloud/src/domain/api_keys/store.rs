@@ -148,18 +148,6 @@ pub async fn deactivate(tx: &mut Tx, scope: &Scope, api_key_id: i64, now: Timest
     Ok(())
 }
 
-pub async fn is_in_force(conn: &mut Conn, api_key_id: i64, now: Timestamp) -> Result<bool> {
-    let row: Option<(i64,)> =
-        sql("SELECT k.api_key_id FROM api_keys k JOIN tenants t ON t.tenant_uuid = k.tenant_uuid \
-             WHERE k.api_key_id = $1 AND k.deactivated_at IS NULL AND t.deleted_at IS NULL \
-             AND (k.expires_at IS NULL OR k.expires_at > $2)")
-        .bind(api_key_id)
-        .bind(now)
-        .optional(conn)
-        .await?;
-    Ok(row.is_some())
-}
-
 /// The minute a key was used in last, and how much of its limit was handed out.
 #[derive(sqlx::FromRow)]
 pub struct WindowRow {

@@ -133,16 +133,20 @@ fn branches(
     for (number, actor) in narrowed.actors.iter().enumerate() {
         let union = if number > 0 { " UNION ALL " } else { "" };
         query = query.push(&format!("{union}SELECT * FROM (SELECT {columns} FROM audit_logs{index} WHERE "));
-        query = query.push(if narrowed.names_actors { "actor_key = " } else { "actor = " }).push_bind(actor.as_str());
+        // Where the object's index serves, nothing else may look as if another index did: PostgreSQL would walk all that an actor ever did.
+        let equals = if narrowed.object_id.is_some() { " || '' = " } else { " = " };
+        let actor_column = if narrowed.names_actors { "actor_key" } else { "actor" };
+        query = query.push(actor_column).push(equals).push_bind(actor.as_str());
         if let Some(tenant_uuid) = tenant_uuid {
             query = query.push(" AND tenant_uuid = ").push_bind(tenant_uuid);
         }
-        let texts =
-            [("target", &narrowed.object_id), ("action", &narrowed.action), ("object_type", &narrowed.object_type)];
-        for (column, value) in texts {
+        for (column, value) in [("action", &narrowed.action), ("object_type", &narrowed.object_type)] {
             if let Some(value) = value {
-                query = query.push(&format!(" AND {column} = ")).push_bind(value.as_str());
+                query = query.push(" AND ").push(column).push(equals).push_bind(value.as_str());
             }
+        }
+        if let Some(object_id) = &narrowed.object_id {
+            query = query.push(" AND target = ").push_bind(object_id.as_str());
         }
         if let Some(from) = narrowed.from {
             query = query.push(" AND created_at >= ").push_bind(from);

@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn what_is_due_is_made() {
         let plan = |authorities: &[&Authority], wanted| {
-            let authorities: Vec<Authority> = authorities.iter().map(|&authority| authority.clone()).collect();
+            let authorities: Vec<Authority> = authorities.iter().copied().cloned().collect();
             super::plan(&authorities, wanted, NOW)
         };
         assert_eq!(plan(&[], Wanted::Living), Plan::Both);

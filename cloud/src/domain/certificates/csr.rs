@@ -108,7 +108,7 @@ mod tests {
             (p521.pem().expect("PEM"), "P-256"),
             (format!("{pem}{}", " ".repeat(MAX_BYTES)), "16 KiB"),
         ] {
-            let error = requested_key(&csr).err().expect("a refusal");
+            let error = requested_key(&csr).expect_err("a refusal");
             assert_eq!(error.status(), 400);
             assert!(error.to_string().contains("csr") && error.to_string().contains(reason), "{error}: {csr}");
         }

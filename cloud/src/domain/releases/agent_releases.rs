@@ -77,6 +77,7 @@ pub async fn create(app: &App, admin: &User, new: NewRelease) -> Result<(AgentRe
         counter,
         size_bytes,
         sha256: manifest.sha256,
+        downgrade: manifest.downgrade,
         manifest: signed.manifest,
         signature: signed.signature,
         status: Status::AwaitingFile,

@@ -51,6 +51,7 @@ pub async fn create(app: &App, scope: &Scope, app_uuid: AppUuid, signed: Signed)
         counter,
         size_bytes,
         sha256: manifest.sha256.clone(),
+        downgrade: manifest.downgrade,
         manifest: signed.manifest,
         signature: signed.signature,
         status: Status::AwaitingFile,

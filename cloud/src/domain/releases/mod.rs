@@ -130,11 +130,7 @@ pub async fn agent_release_of_version(
     version: &str,
     architecture: &str,
 ) -> Result<Option<(AgentReleaseSummary, bool)>> {
-    let Some((release, manifest)) = store::agent_releases::of_version(conn, version, architecture).await? else {
-        return Ok(None);
-    };
-    let manifest = hub_protocol::release::parse(manifest.as_bytes()).map_err(Error::internal)?;
-    Ok(Some((release, manifest.downgrade)))
+    store::agent_releases::of_version(conn, version, architecture).await
 }
 
 /// Releases of a channel and architecture that are looked at for the newest: those of the highest counters.

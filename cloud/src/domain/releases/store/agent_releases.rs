@@ -21,6 +21,7 @@ pub struct AgentReleaseRow {
     pub counter: i64,
     pub size_bytes: i64,
     pub sha256: String,
+    pub downgrade: bool,
     pub manifest: String,
     pub signature: String,
     #[sqlx(try_from = "String")]
@@ -31,7 +32,7 @@ pub struct AgentReleaseRow {
 }
 
 const COLUMNS: &str = "asset_id, release_uuid, category, channel, name, version, architecture, counter, size_bytes, sha256, \
-    manifest, signature, status, active, created_at, ready_at";
+    downgrade, manifest, signature, status, active, created_at, ready_at";
 const SUMMARY: &str = "release_uuid, version, architecture, channel";
 /// What hubs may be told to become.
 const FOR_HUBS: &str = "category = 'HUB_AGENT' AND status = 'READY'";
@@ -48,8 +49,8 @@ pub async fn lock(tx: &mut Tx) -> Result<()> {
 pub async fn insert(tx: &mut Tx, row: &AgentReleaseRow) -> Result<i64> {
     let (asset_id,): (i64,) =
         sql("INSERT INTO agent_releases (release_uuid, category, channel, name, version, architecture, counter, \
-         size_bytes, sha256, manifest, signature, status, active, created_at, ready_at) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) RETURNING asset_id")
+         size_bytes, sha256, downgrade, manifest, signature, status, active, created_at, ready_at) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16) RETURNING asset_id")
         .bind(row.release_uuid)
         .bind(row.category.name())
         .bind(row.channel.as_str())
@@ -59,6 +60,7 @@ pub async fn insert(tx: &mut Tx, row: &AgentReleaseRow) -> Result<i64> {
         .bind(row.counter)
         .bind(row.size_bytes)
         .bind(row.sha256.as_str())
+        .bind(row.downgrade)
         .bind(row.manifest.as_str())
         .bind(row.signature.as_str())
         .bind(row.status.name())
@@ -70,14 +72,16 @@ pub async fn insert(tx: &mut Tx, row: &AgentReleaseRow) -> Result<i64> {
     Ok(asset_id)
 }
 
-/// Those of the name that a new one could be confused with: of the same counter, or of the same version for the same architecture.
+/// Those of the name that a new one could be confused with: of the same counter, or of the same version for the same architecture. A version that hubs may go
+/// back to is signed once more, as a downgrade.
 pub async fn alike(conn: &mut Conn, new: &ReleaseManifest, counter: i64) -> Result<Vec<Existing>> {
     sql("SELECT release_uuid, counter, status, manifest FROM agent_releases \
-         WHERE name = $1 AND (counter = $2 OR (version = $3 AND architecture = $4))")
+         WHERE name = $1 AND (counter = $2 OR (version = $3 AND architecture = $4 AND downgrade = $5))")
     .bind(new.name.as_str())
     .bind(counter)
     .bind(new.version.as_str())
     .bind(new.architecture.as_str())
+    .bind(new.downgrade)
     .all(conn)
     .await
 }
@@ -187,23 +191,24 @@ pub async fn candidates(
     .await
 }
 
-/// The release of a version that an architecture can run, with its manifest; one built for it rather than one for all.
+/// The release of a version that an architecture can run, and whether hubs may go back to it: one they may rather than one they may not, one built for
+/// the architecture rather than one for all.
 pub async fn of_version(
     conn: &mut Conn,
     version: &str,
     architecture: &str,
-) -> Result<Option<(AgentReleaseSummary, String)>> {
+) -> Result<Option<(AgentReleaseSummary, bool)>> {
     let row: Option<AgentReleaseRow> = sql(&format!(
         "SELECT {COLUMNS} FROM agent_releases WHERE {FOR_HUBS} AND version = $1 AND architecture IN ($2, 'any') \
-         ORDER BY CASE architecture WHEN 'any' THEN 1 ELSE 0 END, counter DESC LIMIT 1"
+         ORDER BY downgrade DESC, CASE architecture WHEN 'any' THEN 1 ELSE 0 END, counter DESC LIMIT 1"
     ))
     .bind(version)
     .bind(architecture)
     .optional(conn)
     .await?;
     Ok(row.map(|row| {
-        let AgentReleaseRow { release_uuid, version, architecture, channel, manifest, .. } = row;
-        (AgentReleaseSummary { release_uuid, version, architecture, channel }, manifest)
+        let AgentReleaseRow { release_uuid, version, architecture, channel, downgrade, .. } = row;
+        (AgentReleaseSummary { release_uuid, version, architecture, channel }, downgrade)
     }))
 }
 

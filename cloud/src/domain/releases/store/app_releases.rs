@@ -19,6 +19,7 @@ pub struct AppReleaseRow {
     pub counter: i64,
     pub size_bytes: i64,
     pub sha256: String,
+    pub downgrade: bool,
     pub manifest: String,
     pub signature: String,
     #[sqlx(try_from = "String")]
@@ -27,12 +28,12 @@ pub struct AppReleaseRow {
     pub ready_at: Option<Timestamp>,
 }
 
-const COLUMNS: &str = "release_uuid, tenant_uuid, app_uuid, version, architecture, counter, size_bytes, sha256, manifest, \
-    signature, status, created_at, ready_at";
+const COLUMNS: &str = "release_uuid, tenant_uuid, app_uuid, version, architecture, counter, size_bytes, sha256, downgrade, \
+    manifest, signature, status, created_at, ready_at";
 
 pub async fn insert(tx: &mut Tx, row: &AppReleaseRow) -> Result<()> {
     sql(&format!(
-        "INSERT INTO app_releases ({COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)"
+        "INSERT INTO app_releases ({COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)"
     ))
     .bind(row.release_uuid)
     .bind(row.tenant_uuid)
@@ -42,6 +43,7 @@ pub async fn insert(tx: &mut Tx, row: &AppReleaseRow) -> Result<()> {
     .bind(row.counter)
     .bind(row.size_bytes)
     .bind(row.sha256.as_str())
+    .bind(row.downgrade)
     .bind(row.manifest.as_str())
     .bind(row.signature.as_str())
     .bind(row.status.name())
@@ -52,14 +54,16 @@ pub async fn insert(tx: &mut Tx, row: &AppReleaseRow) -> Result<()> {
     Ok(())
 }
 
-/// Those of the app that a new one could be confused with: of the same counter, or of the same version for the same architecture.
+/// Those of the app that a new one could be confused with: of the same counter, or of the same version for the same architecture. A version that hubs may go
+/// back to is signed once more, as a downgrade.
 pub async fn alike(conn: &mut Conn, app_uuid: AppUuid, new: &ReleaseManifest, counter: i64) -> Result<Vec<Existing>> {
     sql("SELECT release_uuid, counter, status, manifest FROM app_releases \
-         WHERE app_uuid = $1 AND (counter = $2 OR (version = $3 AND architecture = $4))")
+         WHERE app_uuid = $1 AND (counter = $2 OR (version = $3 AND architecture = $4 AND downgrade = $5))")
     .bind(app_uuid)
     .bind(counter)
     .bind(new.version.as_str())
     .bind(new.architecture.as_str())
+    .bind(new.downgrade)
     .all(conn)
     .await
 }
