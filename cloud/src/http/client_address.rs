@@ -6,11 +6,9 @@ use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
 
 use aide::OperationInput;
-use axum::extract::{ConnectInfo, FromRequestParts, Request, State};
+use axum::extract::{ConnectInfo, FromRequestParts, Request};
 use axum::http::HeaderMap;
 use axum::http::request::Parts;
-use axum::middleware::Next;
-use axum::response::Response;
 use ipnet::IpNet;
 
 use crate::app::App;
@@ -24,12 +22,17 @@ pub fn current() -> Option<IpAddr> {
     CURRENT.try_with(|address| *address).ok().flatten()
 }
 
-/// Finds out the client's address for all that follows.
-pub async fn layer(State(app): State<App>, mut request: Request, next: Next) -> Response {
+/// Finds out the client's address, and keeps it with the request.
+pub fn note(app: &App, request: &mut Request) -> Option<IpAddr> {
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|peer| peer.0.ip());
     let address = peer.map(|peer| resolve(peer, request.headers(), &app.config.trusted_proxies));
     request.extensions_mut().insert(ClientAddress(address));
-    CURRENT.scope(address, next.run(request)).await
+    address
+}
+
+/// Does the work for the client at this address.
+pub fn with<F: Future>(address: Option<IpAddr>, work: F) -> impl Future<Output = F::Output> {
+    CURRENT.scope(address, work)
 }
 
 fn resolve(peer: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> IpAddr {

@@ -3,10 +3,8 @@
 
 use std::time::Duration;
 
-use axum::extract::{Request, State};
 use axum::http::{HeaderName, HeaderValue, Method, header};
-use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use tower_http::cors::CorsLayer;
 
 use crate::app::App;
@@ -27,21 +25,24 @@ const API_POLICY: &str = "default-src 'none'; frame-ancestors 'none'";
 const DOCS_POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src 'self' data:; font-src data:; \
                            connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-pub async fn security_headers(State(app): State<App>, request: Request, next: Next) -> Response {
-    let policy = if request.uri().path() == "/docs" { DOCS_POLICY } else { API_POLICY };
-    let mut response = next.run(request).await;
+/// What a page made of this path's answer may do.
+pub fn content_policy(path: &str) -> &'static str {
+    if path == "/docs" { DOCS_POLICY } else { API_POLICY }
+}
+
+/// Adds the headers every answer has.
+pub fn secure(response: &mut Response, policy: &'static str, is_https: bool) {
     let headers = response.headers_mut();
     let mut set = |name, value| headers.insert(name, HeaderValue::from_static(value));
     set(header::CONTENT_SECURITY_POLICY, policy);
     set(header::X_CONTENT_TYPE_OPTIONS, "nosniff");
     set(header::X_FRAME_OPTIONS, "DENY");
     set(header::REFERRER_POLICY, "no-referrer");
-    if app.config.is_https() {
+    if is_https {
         set(header::STRICT_TRANSPORT_SECURITY, "max-age=31536000");
     }
     // Answers hold tokens and people's data: what may be kept says so itself.
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
-    response
 }
 
 /// The pages of the configured origins may call, with any credential they hold themselves: none is a cookie, so none is sent for them.
@@ -75,16 +76,15 @@ pub fn cors(app: &App) -> CorsLayer {
 }
 
 /// No request lasts for ever, whatever it waits for.
-pub async fn time_limit(request: Request, next: Next) -> Response {
-    let limit = match request.uri().path() {
+pub fn time_limit(path: &str) -> Duration {
+    match path {
         path if path.starts_with("/v1/") => HUB_TIME_LIMIT,
         path if path.starts_with("/installer/") => FILE_TIME_LIMIT,
         _ => TIME_LIMIT,
-    };
-    match tokio::time::timeout(limit, next.run(request)).await {
-        Ok(response) => response,
-        Err(_) => {
-            Error::unavailable("TIMED_OUT", "the request took too long and was given up; try again").into_response()
-        }
     }
+}
+
+/// What a request is answered that reached its limit.
+pub fn timed_out() -> Error {
+    Error::unavailable("TIMED_OUT", "the request took too long and was given up; try again")
 }

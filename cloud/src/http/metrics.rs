@@ -4,8 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::header;
-use axum::middleware::Next;
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -98,22 +97,31 @@ fn seconds_histogram() -> Histogram {
     Histogram::new(exponential_buckets(0.0005, 2.0, 16))
 }
 
-/// Counts a request under its route.
-pub async fn layer(State(app): State<App>, request: Request, next: Next) -> Response {
-    let method = match request.method().as_str() {
-        "GET" => "GET",
-        "POST" => "POST",
-        "PUT" => "PUT",
-        "PATCH" => "PATCH",
-        "DELETE" => "DELETE",
-        _ => "OTHER",
-    };
-    let route = request.extensions().get::<MatchedPath>().map_or("none", MatchedPath::as_str).to_owned();
-    let started_at = Instant::now();
-    let response = next.run(request).await;
-    app.metrics.request_duration.observe(started_at.elapsed().as_secs_f64());
-    app.metrics.requests.get_or_create(&Route { method, route, status: response.status().as_u16() }).inc();
-    response
+/// A request that is being served, to be counted under its route.
+pub struct Measured {
+    method: &'static str,
+    route: Option<MatchedPath>,
+    started_at: Instant,
+}
+
+impl Measured {
+    pub fn begin(request: &Request) -> Self {
+        let method = match request.method().as_str() {
+            "GET" => "GET",
+            "POST" => "POST",
+            "PUT" => "PUT",
+            "PATCH" => "PATCH",
+            "DELETE" => "DELETE",
+            _ => "OTHER",
+        };
+        Self { method, route: request.extensions().get::<MatchedPath>().cloned(), started_at: Instant::now() }
+    }
+
+    pub fn end(self, metrics: &Metrics, status: StatusCode) {
+        metrics.request_duration.observe(self.started_at.elapsed().as_secs_f64());
+        let route = self.route.as_ref().map_or("none", MatchedPath::as_str).to_owned();
+        metrics.requests.get_or_create(&Route { method: self.method, route, status: status.as_u16() }).inc();
+    }
 }
 
 /// OpenMetrics text, which Prometheus scrapes.

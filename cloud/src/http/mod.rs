@@ -1,6 +1,7 @@
 //! HTTP: what every endpoint shares. The routes themselves are on one page, in `router`.
 
 pub mod answer;
+mod around;
 pub mod body;
 pub mod check;
 pub mod client_address;

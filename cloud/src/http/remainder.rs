@@ -8,8 +8,6 @@ use std::time::Duration;
 use axum::body::{Body, BodyDataStream, HttpBody};
 use axum::extract::Request;
 use axum::http::header;
-use axum::middleware::Next;
-use axum::response::Response;
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt};
 use tokio::sync::oneshot;
@@ -43,18 +41,27 @@ impl Drop for Lent {
     }
 }
 
-pub async fn layer(request: Request, next: Next) -> Response {
+/// Where the rest of a body comes back to.
+pub struct Remainder(oneshot::Receiver<BodyDataStream>);
+
+/// Lends the request's body to whoever reads it; nothing comes back where there is no body.
+pub fn lend(request: Request) -> (Request, Option<Remainder>) {
     // Who waits for `100 Continue` hears the answer before sending anything.
     if request.body().is_end_stream() || request.headers().contains_key(header::EXPECT) {
-        return next.run(request).await;
+        return (request, None);
     }
-    let (back, mut returned) = oneshot::channel();
+    let (back, returned) = oneshot::channel();
     let lend = |body: Body| Body::from_stream(Lent { body: Some(body.into_data_stream()), back: Some(back) });
-    let response = next.run(request.map(lend)).await;
-    if let Ok(rest) = returned.try_recv() {
-        let _ = tokio::time::timeout(MAX_TIME, pass_over(rest)).await;
+    (request.map(lend), Some(Remainder(returned)))
+}
+
+impl Remainder {
+    /// Reads what nobody read, for after the answer is known.
+    pub async fn pass_over(mut self) {
+        if let Ok(rest) = self.0.try_recv() {
+            let _ = tokio::time::timeout(MAX_TIME, pass_over(rest)).await;
+        }
     }
-    response
 }
 
 async fn pass_over(mut rest: BodyDataStream) {

@@ -4,11 +4,9 @@ use std::borrow::Cow;
 
 use axum::extract::Request;
 use axum::http::{HeaderName, HeaderValue};
-use axum::middleware::Next;
-use axum::response::Response;
-use tracing::Instrument;
+use tracing::Span;
 
-const HEADER: HeaderName = HeaderName::from_static("x-request-id");
+pub const HEADER: HeaderName = HeaderName::from_static("x-request-id");
 const MAX_LEN: usize = 64;
 
 tokio::task_local! {
@@ -21,20 +19,24 @@ pub fn current() -> String {
 }
 
 /// Takes the caller's id when it is a sane token, else makes one.
-pub async fn layer(request: Request, next: Next) -> Response {
-    let id = match request.headers().get(&HEADER) {
+pub fn of(request: &Request) -> HeaderValue {
+    match request.headers().get(&HEADER) {
         Some(given) if is_sane(given) => given.clone(),
         _ => HeaderValue::from_str(&uuid::Uuid::new_v4().simple().to_string())
             .unwrap_or(HeaderValue::from_static("unknown")),
-    };
-    let span = {
-        let path = logged(request.uri().path());
-        let id = id.to_str().unwrap_or_default();
-        tracing::error_span!("request", id, method = request.method().as_str(), path = &*path)
-    };
-    let mut response = CURRENT.scope(id.clone(), next.run(request)).instrument(span).await;
-    response.headers_mut().insert(HEADER, id);
-    response
+    }
+}
+
+/// What log lines about the request begin with.
+pub fn span(id: &HeaderValue, request: &Request) -> Span {
+    let path = logged(request.uri().path());
+    let id = id.to_str().unwrap_or_default();
+    tracing::error_span!("request", id, method = request.method().as_str(), path = &*path)
+}
+
+/// Does the work under this id.
+pub fn with<F: Future>(id: HeaderValue, work: F) -> impl Future<Output = F::Output> {
+    CURRENT.scope(id, work)
 }
 
 /// Paths that end in a secret, which no log line may hold.

@@ -5,13 +5,13 @@ use aide::axum::routing::{delete_with, get_with, patch_with, post_with, put_with
 use aide::openapi::{MediaType, OpenApi, ReferenceOr, Response as ApiResponse, StatusCode as Status};
 use aide::transform::TransformOperation;
 use axum::http::StatusCode;
-use axum::middleware::{from_fn, from_fn_with_state};
+use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Router};
 use bytes::Bytes;
 use tower_http::catch_panic::CatchPanicLayer;
 
-use super::{client_address, health, hygiene, metrics, openapi, remainder, request_id};
+use super::{around, health, hygiene, metrics, openapi};
 use crate::app::App;
 use crate::domain::hubs::http::{platform as platform_hubs, protocol as hub, tenant as tenant_hubs};
 use crate::domain::jobs::http::{platform as platform_jobs, protocol as own_jobs, tenant as tenant_jobs};
@@ -473,14 +473,9 @@ pub fn router(app: App) -> Router {
         .layer(Extension(openapi::Document(document)))
         .fallback(unknown_path)
         .method_not_allowed_fallback(wrong_method)
-        .layer(from_fn_with_state(app.clone(), metrics::layer))
         .layer(CatchPanicLayer::custom(panicked))
-        .layer(from_fn(hygiene::time_limit))
         .layer(hygiene::cors(&app))
-        .layer(from_fn_with_state(app.clone(), hygiene::security_headers))
-        .layer(from_fn(remainder::layer))
-        .layer(from_fn_with_state(app.clone(), client_address::layer))
-        .layer(from_fn(request_id::layer))
+        .layer(from_fn_with_state(app.clone(), around::layer))
         .with_state(app)
 }
 
