@@ -151,7 +151,9 @@ async fn bodies_that_are_no_json() {
                 ("deep objects", b"{\"a\":".repeat(100_000)),
                 ("deep and closed", [vec![b'['; 100_000], vec![b']'; 100_000]].concat()),
             ];
-            for end in (1..good.len()).step_by((good.len() / 12).max(1)) {
+            // As many for each database, though a request with a signature in it is now longer, now shorter.
+            for part in 1..=12 {
+                let end = (good.len() * part / 13).clamp(1, good.len() - 1);
                 bodies.push(("cut off", good.as_bytes()[..end].to_vec()));
             }
             for (what, body) in bodies {

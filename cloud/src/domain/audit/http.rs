@@ -19,7 +19,7 @@ use crate::http::extract::Query;
 use crate::http::page::{Direction, PageOf, Pageable};
 
 /// Counting and skipping end here: further back, a client narrows the list by its filters.
-const MAX_COUNTED: i64 = 10_000;
+const MAX_COUNTED: i64 = 5_000;
 const MAX_FILTER_CHARS: usize = 200;
 
 #[derive(Deserialize, JsonSchema)]
@@ -134,7 +134,7 @@ impl From<EntryRow> for AuditLogResponse {
     }
 }
 
-/// The tenant's own entries, latest first unless sorted otherwise. `totalElements` is exact up to 10,000 and stays there beyond.
+/// The tenant's own entries, latest first unless sorted otherwise. `totalElements` is exact up to 5,000 and stays there beyond.
 pub async fn list(
     auth: Authorized<AuditRead>,
     State(app): State<App>,
@@ -144,7 +144,7 @@ pub async fn list(
     read(&app, Reach::Tenant(&auth.scope), page, query).await
 }
 
-/// Everybody's entries, latest first unless sorted otherwise. `totalElements` is exact up to 10,000 and stays there beyond.
+/// Everybody's entries, latest first unless sorted otherwise. `totalElements` is exact up to 5,000 and stays there beyond.
 pub async fn list_all(
     _: PlatformAdmin,
     State(app): State<App>,
