@@ -168,21 +168,19 @@ async fn read(
     }
     let Some(narrowed) = query.checked()?.narrowed() else { return Ok(Answer(page.page_of(Vec::new(), 0))) };
     let mut conn = app.db.read().await?;
-    // A first page that is not full tells how many there are; before a later one, the count tells whether there is anything to look for.
-    let mut total = match page.offset > 0 {
+    // Before a later page, the count tells whether there is anything to look for; a first page that is not full tells how many there are.
+    let counted = match page.offset > 0 {
         true => Some(store::count(&mut conn, reach, &narrowed, MAX_COUNTED).await?),
         false => None,
     };
-    let entries = match total.is_some_and(|total| total <= page.offset) {
+    let entries = match counted.is_some_and(|total| total <= page.offset) {
         true => Vec::new(),
         false => store::list(&mut conn, reach, &narrowed, direction, (page.size, page.offset)).await?,
     };
     let listed = i64::try_from(entries.len()).unwrap_or(i64::MAX);
-    if total.is_none() && listed < page.size {
-        total = Some(listed);
-    }
-    let total = match total {
+    let total = match counted {
         Some(total) => total,
+        None if listed < page.size => listed,
         None => store::count(&mut conn, reach, &narrowed, MAX_COUNTED).await?,
     };
     Ok(Answer(page.page_of(entries.into_iter().map(AuditLogResponse::from).collect(), total)))
