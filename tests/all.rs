@@ -2,6 +2,7 @@
 
 mod admin;
 mod api;
+mod check;
 mod contract;
 mod demo;
 mod keys;

@@ -17,6 +17,7 @@ use hub_cloud::http::serve::{Server, stop_signal};
 use hub_cloud::login;
 use hub_cloud::release;
 use hub_cloud::tasks;
+use hub_protocol::check;
 use tracing_subscriber::EnvFilter;
 
 /// Exit codes, as `sysexits.h` has them where it has one.
@@ -64,6 +65,15 @@ enum Command {
     /// Make keys, and sign and check releases of the agent and of apps
     #[command(subcommand, after_help = release::HELP)]
     Release(release::Command),
+    /// Try the configuration, the keys, the database and all that the settings name, and say how to mend what is wrong; changes nothing
+    #[command(
+        after_help = "Exit code 1 when a check fails; a warning is no failure. It may run beside the service, as the service's user."
+    )]
+    Check {
+        /// One JSON object: {"ok": bool, "findings": [{"check", "state", "finding", "mend"}]}
+        #[arg(long)]
+        json: bool,
+    },
     /// Print the API's description (OpenAPI 3.1)
     Openapi,
     /// Show all of it on this machine: service, a hub that hears, and what arrives
@@ -278,6 +288,17 @@ async fn run(command: Command, config: Config) -> Result<(), Failure> {
             };
             app.stop().await;
             print!("{}", done?);
+        }
+        Command::Check { json } => {
+            let findings = admin::check::check(&config, Clock::System.now()).await;
+            let colours = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+            match json {
+                true => print!("{}", check::json(&findings).unwrap_or_default()),
+                false => print!("{}", check::text(&findings, colours)),
+            }
+            if let Some(message) = check::failure(&findings) {
+                return Err(Failure { exit_code: FAILED, message });
+            }
         }
         Command::Openapi => {
             let document = serde_json::to_string_pretty(&router::describe()).unwrap_or_default();

@@ -250,7 +250,12 @@ impl Helper {
 
     /// See [`Request::AppStates`].
     pub fn app_states(&self) -> Result<Vec<AppState>, HelperError> {
-        self.ask(&Request::AppStates {}, PATIENCE).map(|AppStates { apps }| apps)
+        self.app_states_within(PATIENCE)
+    }
+
+    /// For who would rather have no answer than a late one.
+    pub fn app_states_within(&self, patience: Duration) -> Result<Vec<AppState>, HelperError> {
+        self.ask(&Request::AppStates {}, patience).map(|AppStates { apps }| apps)
     }
 
     /// See [`Request::StageAgent`].

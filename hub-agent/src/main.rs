@@ -57,7 +57,7 @@ async fn start(command: Cmd) -> Result<(), Failure> {
         }
         Cmd::Claim(args) => commands::claim::claim(args).await,
         Cmd::Status(args) => commands::status::status(&args),
-        Cmd::Check(args) => commands::check::check(*args).await,
+        Cmd::Check(args) => commands::check::run(*args).await,
         Cmd::Scan(args) => commands::scan::scan(args).await,
         Cmd::Version => commands::print(concat!("hub-agent ", env!("CARGO_PKG_VERSION"), "\n")),
     }

@@ -3,6 +3,7 @@
 
 pub mod ble;
 pub mod certificate;
+pub mod check;
 pub mod claim;
 pub mod envelope;
 pub mod hub;

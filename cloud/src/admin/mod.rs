@@ -1,6 +1,7 @@
 //! What the command line does that no endpoint may: making platform administrators, replacing keys and authorities. Whoever runs it holds the database and its keys.
 
 pub mod certificates;
+pub mod check;
 pub mod keys;
 
 use std::io::BufRead;

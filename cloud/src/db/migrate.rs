@@ -90,6 +90,41 @@ pub async fn run(db: &Db, now: Timestamp) -> std::result::Result<(), MigrateErro
     ensure_partitions(db, now).await.map_err(|error| MigrateError::Source(Box::new(error)))
 }
 
+/// How the database's schema stands to this program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Schema {
+    /// Nothing was made yet.
+    None,
+    Current,
+    /// By so many versions.
+    Older(usize),
+    /// Made by a later program: its version.
+    Newer(i64),
+}
+
+/// Changes nothing.
+pub async fn schema(db: &Db) -> Result<Schema> {
+    let mut conn = db.read().await?;
+    let table = match db {
+        Db::Postgres(_) => {
+            "SELECT 1 FROM pg_tables WHERE schemaname = current_schema() AND tablename = '_sqlx_migrations'"
+        }
+        Db::Sqlite { .. } => "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = '_sqlx_migrations'",
+    };
+    if sql(table).optional::<(i32,)>(&mut conn).await?.is_none() {
+        return Ok(Schema::None);
+    }
+    let applied: Vec<(i64,)> = sql("SELECT version FROM _sqlx_migrations ORDER BY version").all(&mut conn).await?;
+    let ours = |version: i64| VERSIONS.iter().any(|ours| ours.number == version);
+    let missing = VERSIONS.iter().filter(|ours| !applied.contains(&(ours.number,))).count();
+    Ok(match applied.iter().rev().find(|(version,)| !ours(*version)) {
+        Some((version,)) => Schema::Newer(*version),
+        None if applied.is_empty() => Schema::None,
+        None if missing > 0 => Schema::Older(missing),
+        None => Schema::Current,
+    })
+}
+
 /// Tables partitioned by a record id, which is a time in microseconds.
 const PARTITIONED: [(&str, &str); 3] =
     [("ble_events", "ble_event_id"), ("hub_logs", "hub_log_id"), ("hub_telemetry", "hub_telemetry_id")];

@@ -18,7 +18,7 @@ use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions};
 use sqlx::sqlite::{
     SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
 };
-use sqlx::{Postgres, Sqlite, Transaction};
+use sqlx::{ConnectOptions, Connection, Postgres, Sqlite, Transaction};
 
 use crate::domain::audit::{self, Audit};
 use crate::error::Result;
@@ -42,10 +42,21 @@ pub enum Db {
 impl Db {
     /// Opens `postgres://...` or `sqlite:PATH`. A PostgreSQL that is away is not an error here: requests answer 503 until it is back.
     pub fn open(url: &str) -> std::result::Result<Self, sqlx::Error> {
-        if let Some(path) = url.strip_prefix("sqlite:") {
-            Self::open_sqlite(Path::new(path.strip_prefix("//").unwrap_or(path)))
-        } else {
-            Self::open_postgres(url)
+        match sqlite_file(url) {
+            Some(path) => Self::open_sqlite(path),
+            None => Self::open_postgres(url),
+        }
+    }
+
+    /// Connects once, and says why that fails. A database that is there is looked at and not changed.
+    pub async fn try_out(url: &str) -> std::result::Result<(), sqlx::Error> {
+        match sqlite_file(url) {
+            Some(path) => {
+                let mut conn = SqliteConnectOptions::new().filename(path).connect().await?;
+                sqlx::query("SELECT COUNT(*) FROM sqlite_schema").execute(&mut conn).await?;
+                conn.close().await
+            }
+            None => PgConnectOptions::from_str(url)?.connect().await?.close().await,
         }
     }
 
@@ -152,6 +163,12 @@ impl Db {
             }
         }
     }
+}
+
+/// The file that a `sqlite:` URL names.
+pub fn sqlite_file(url: &str) -> Option<&Path> {
+    let path = url.strip_prefix("sqlite:")?;
+    Some(Path::new(path.strip_prefix("//").unwrap_or(path)))
 }
 
 /// A connection, in a transaction or not.

@@ -4,6 +4,8 @@ use hub_protocol::FieldError;
 
 use crate::error::{Error, Result};
 
+const MAX_WORD_BYTES: usize = 64;
+
 /// What is wrong so far.
 #[derive(Debug, Default)]
 pub struct Check(Vec<FieldError>);
@@ -39,6 +41,13 @@ impl Check {
         self.length(field, text, max_chars);
         let foreign = |c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t');
         self.that(!text.contains(foreign), field, "must not hold control characters");
+    }
+
+    /// A word that stands in URLs and file names: a channel, an architecture.
+    pub fn word(&mut self, field: &str, text: &str) {
+        let is_char = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_';
+        let is_word = (1..=MAX_WORD_BYTES).contains(&text.len()) && text.bytes().all(is_char);
+        self.that(is_word, field, "must be 1 to 64 lower-case letters, digits, dashes and underscores");
     }
 
     fn length(&mut self, field: &str, text: &str, max_chars: usize) {

@@ -17,4 +17,4 @@ mod remainder;
 pub mod request_id;
 pub mod router;
 pub mod serve;
-mod tls;
+pub mod tls;

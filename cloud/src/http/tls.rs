@@ -137,6 +137,15 @@ fn server_config(files: &TlsFiles) -> Result<ServerConfig, StartError> {
     Ok(with_protocols(config))
 }
 
+/// From when until when the service's own certificate is valid, when both files are what they have to be.
+pub fn own_validity(files: &TlsFiles) -> Result<x509::Validity, StartError> {
+    server_config(files)?;
+    let wrong = |reason: String| StartError::Tls { key: "tls-cert", file: files.cert.display().to_string(), reason };
+    let own = CertificateDer::from_pem_file(&files.cert).map_err(|error| wrong(error.to_string()))?;
+    let shown = x509::read(&own).ok_or_else(|| wrong("it cannot be read".to_owned()))?;
+    Ok(shown.validity)
+}
+
 fn with_protocols(mut config: ServerConfig) -> ServerConfig {
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     config

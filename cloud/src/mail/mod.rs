@@ -33,6 +33,13 @@ struct Waiting {
     useful_until: Timestamp,
 }
 
+/// Whether the mail server lets the service in; else why not. No mail is sent.
+pub async fn try_out(config: &MailConfig) -> Result<(), String> {
+    smtp::try_out(config).await.map_err(|failure| match failure {
+        Failure::Refused(reason) | Failure::Later(reason) => reason,
+    })
+}
+
 /// Refuses with 503 where no mail server is set.
 pub fn require(app: &App) -> Result<&MailConfig> {
     app.config.mail.as_ref().ok_or_else(|| {

@@ -49,6 +49,13 @@ pub async fn deliver(config: &MailConfig, message: &Message) -> Result<(), Failu
     handed_over
 }
 
+/// Connects and logs in, and goes.
+pub async fn try_out(config: &MailConfig) -> Result<(), Failure> {
+    let mut connection = until(Instant::now() + CONNECT_TIMEOUT, connect(config)).await?;
+    let _ = tokio::time::timeout(GOODBYE_TIMEOUT, connection.abort()).await;
+    Ok(())
+}
+
 async fn until<T>(ends_at: Instant, step: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     let ended = tokio::time::timeout_at(ends_at, step).await;
     ended.unwrap_or_else(|_| Err(Failure::Later("it was too slow".to_owned())))

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use hub_protocol::release::{self, PublicKey, ReleaseKind, ReleaseManifest};
 
 use super::{Failure, Result, failed, manifest_of, measure, signature_of};
-use crate::domain::releases::keys_in;
+use crate::domain::releases::usable_keys;
 
 pub const HELP: &str = "\
 Reads FILE, FILE.manifest.json and FILE.manifest.json.minisig, and checks them as the service and the hubs do. --keys is a minisign public key file, a
@@ -59,8 +59,8 @@ fn keys(path: &Path, kind: ReleaseKind) -> Result<Vec<PublicKey>> {
         ReleaseKind::Agent => "agent",
         ReleaseKind::App => "app",
     };
-    let mut keys = keys_in(path);
-    keys.extend(keys_in(&path.join(folder)));
+    let mut keys = usable_keys(path);
+    keys.extend(usable_keys(&path.join(folder)));
     match keys.is_empty() {
         true => Err(Failure::Failed(format!("{}: there is no key in *.pub or {folder}/*.pub", path.display()))),
         false => Ok(keys),

@@ -7,7 +7,7 @@ mod download;
 mod engine;
 mod helping;
 mod ledger;
-mod release;
+pub mod release;
 mod steps;
 #[cfg(test)]
 mod tests;

@@ -1,10 +1,10 @@
 //! Which release a job is about, and whether it may be trusted: the service's offer, held against the keys this hub was installed with.
 //! Nothing of it is downloaded before that.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use hub_protocol::job::{DesiredJob, HubJobType};
-use hub_protocol::release::{self, Distrust, ReleaseKind, ReleaseManifest, ReleaseOffer};
+use hub_protocol::release::{self, Distrust, PublicKey, ReleaseKind, ReleaseManifest, ReleaseOffer};
 
 use super::{Trouble, reason};
 use crate::cloud::{CallError, Request, Service};
@@ -44,7 +44,7 @@ pub fn trust(offer: &ReleaseOffer, job: &DesiredJob, keys: &Path) -> Result<Rele
         HubJobType::AppInstall | HubJobType::AppRemove => (ReleaseKind::App, "app"),
     };
     let folder = keys.join(folder);
-    let trusted = read_keys(&folder, release::public_key);
+    let trusted = read_keys(&folder);
     if trusted.is_empty() {
         let message = format!("{} holds no key to trust; see --release-keys", folder.display());
         return Err(Trouble::fatal(reason::BAD_SIGNATURE, message));
@@ -78,23 +78,29 @@ pub fn trust(offer: &ReleaseOffer, job: &DesiredJob, keys: &Path) -> Result<Rele
 }
 
 /// Read at each use, so that a key can come without a restart. A file that is no key is said and left out.
-fn read_keys<K, E: std::fmt::Display>(folder: &Path, parse: impl Fn(&str) -> Result<K, E>) -> Vec<K> {
+fn read_keys(folder: &Path) -> Vec<PublicKey> {
+    let mut keys = Vec::new();
+    for (file, key) in keys_in(folder) {
+        match key {
+            Ok(key) => keys.push(key),
+            Err(error) => tracing::warn!(file = %file.display(), error, "a release key cannot be used"),
+        }
+    }
+    keys
+}
+
+/// What is in the files `*.pub`, or why it is no key.
+pub fn keys_in(folder: &Path) -> Vec<(PathBuf, Result<PublicKey, String>)> {
     let files = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let keys = files.filter(|path| path.extension().is_some_and(|extension| extension == "pub"));
-    keys.filter_map(|path| {
+    keys.map(|path| {
         let bytes = std::fs::metadata(&path).map_or(0, |metadata| metadata.len());
         let read = if bytes > MAX_KEY_BYTES {
             Err("it is too long".to_owned())
         } else {
             std::fs::read_to_string(&path).map_err(|error| error.to_string())
         };
-        match read.and_then(|text| parse(&text).map_err(|error| error.to_string())) {
-            Ok(key) => Some(key),
-            Err(error) => {
-                tracing::warn!(file = %path.display(), error, "a release key cannot be used");
-                None
-            }
-        }
+        (path, read.and_then(|text| release::public_key(&text).map_err(|error| error.to_string())))
     })
     .collect()
 }

@@ -42,6 +42,12 @@ struct Remembered {
     generation: u64,
 }
 
+/// Fetches the issuer's keys once; else says why they cannot be had.
+pub async fn try_out(config: &OidcConfig) -> Result<(), String> {
+    let http = discovery::client(&config.issuer).map_err(|error| error.to_string())?;
+    RemoteKeys::new(config.issuer.clone(), http).try_out().await
+}
+
 /// The `iss` a token claims, unchecked: it only says whose keys to check the token with.
 pub fn issuer_of(token: &str) -> Option<String> {
     #[derive(Deserialize)]

@@ -54,6 +54,11 @@ impl RemoteKeys {
         self.0.read().generation
     }
 
+    /// Fetches once, and keeps nothing.
+    pub async fn try_out(&self) -> Result<(), String> {
+        self.0.fetch_keys().await.map(drop)
+    }
+
     /// Keys with `kid` among them.
     pub async fn with(&self, kid: &str) -> Answer {
         let (is_known, is_stale, was_just_tried) = {

@@ -21,6 +21,7 @@ use crate::authz::Scope;
 use crate::db::{Conn, Tx};
 use crate::domain::audit::Audit;
 use crate::domain::jobs::{self, MadeByPolicy};
+use crate::domain::releases::DEFAULT_CHANNEL;
 use crate::domain::{hubs, tenants};
 use crate::error::{Error, Result};
 use crate::http::check::Check;
@@ -170,10 +171,8 @@ pub struct RolloutRequest {
 impl CreateAgentUpdatePolicyRequest {
     fn terms(&self) -> Result<Terms> {
         let mut check = Check::new();
-        let channel = self.channel.clone().unwrap_or_else(|| "stable".to_owned());
-        let is_word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_';
-        let is_channel = (1..=64).contains(&channel.len()) && channel.chars().all(is_word);
-        check.that(is_channel, "channel", "must be 1 to 64 lower-case letters, digits, dashes and underscores");
+        let channel = self.channel.clone().unwrap_or_else(|| DEFAULT_CHANNEL.to_owned());
+        check.word("channel", &channel);
         if let Some(version) = &self.version {
             let is_version = version.len() <= 64 && semver::Version::parse(version).is_ok();
             check.that(is_version, "version", "must be a semantic version of at most 64 characters, such as 1.4.2");

@@ -16,24 +16,18 @@ use crate::db::Conn;
 use crate::domain::audit::Audit;
 use crate::domain::{hubs, policies};
 use crate::error::{Error, Result};
+use crate::http::check::Check;
 
 /// What hubs follow that are told nothing else.
 pub const DEFAULT_CHANNEL: &str = "stable";
 /// The name that manifests of the agent have, and nothing else.
 const AGENT_NAME: &str = "hub-agent";
 
-/// Names of channels and architectures stand in URLs and file names.
-fn is_word(text: &str) -> bool {
-    let is_char = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_';
-    !text.is_empty() && text.len() <= 64 && text.bytes().all(is_char)
-}
-
 /// The text, if it is what a channel or an architecture may be called.
 pub fn checked_word(field: &str, text: String) -> Result<String> {
-    match is_word(&text) {
-        true => Ok(text),
-        false => Err(Error::field(field, "must be 1 to 64 lower-case letters, digits, dashes and underscores")),
-    }
+    let mut check = Check::new();
+    check.word(field, &text);
+    check.done().map(|()| text)
 }
 
 /// A release about to be taken in.

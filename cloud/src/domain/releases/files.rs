@@ -137,6 +137,19 @@ impl Files {
         }
     }
 
+    /// Puts a small file, reads it, and removes it.
+    pub async fn try_out(&self) -> Result<()> {
+        let path = self.0.prefix.clone().join(FOLDER).join(format!("check-{}", uuid::Uuid::new_v4()));
+        let put = async {
+            self.0.store.put(&path, Bytes::from_static(b"hub-cloud check").into()).await?;
+            self.0.store.get(&path).await?.bytes().await
+        };
+        let read = put.await;
+        let deleted = self.0.store.delete(&path).await;
+        read.map_err(failed)?;
+        deleted.map_err(failed)
+    }
+
     /// Removes what a process that was killed left of an upload. A bucket does that by a rule of its own.
     pub async fn sweep(&self, older_than: Duration) -> Result<()> {
         let Kind::Directory(dir) = &self.0.kind else { return Ok(()) };

@@ -23,7 +23,8 @@ use crate::authz::Scope;
 use crate::db::Conn;
 use crate::error::{Error, Result};
 
-pub use trusted_keys::keys_in;
+pub use agent_releases::DEFAULT_CHANNEL;
+pub use trusted_keys::{keys_in, usable_keys};
 
 /// Where a release stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]

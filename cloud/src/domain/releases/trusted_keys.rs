@@ -51,7 +51,7 @@ async fn read_keys(app: &App, kind: ReleaseKind) -> Result<Vec<PublicKey>> {
         ReleaseKind::App => "app",
     };
     let dir = app.config.release_keys.join(folder);
-    let keys = tokio::task::spawn_blocking(move || keys_in(&dir)).await.map_err(Error::internal)?;
+    let keys = tokio::task::spawn_blocking(move || usable_keys(&dir)).await.map_err(Error::internal)?;
     match keys.is_empty() {
         false => Ok(keys),
         true => {
@@ -63,8 +63,20 @@ async fn read_keys(app: &App, kind: ReleaseKind) -> Result<Vec<PublicKey>> {
     }
 }
 
-/// The keys of `*.pub` in a directory. A file that holds no key is passed over: the others still count.
-pub fn keys_in(dir: &Path) -> Vec<PublicKey> {
+/// The keys of a directory. A file that holds none is passed over: the others still count.
+pub fn usable_keys(dir: &Path) -> Vec<PublicKey> {
+    let mut keys = Vec::new();
+    for (file, key) in keys_in(dir) {
+        match key {
+            Ok(key) => keys.push(key),
+            Err(error) => tracing::warn!(file = %file.display(), error, "this is no minisign public key"),
+        }
+    }
+    keys
+}
+
+/// What is in the files `*.pub` of a directory, or why it is no key.
+pub fn keys_in(dir: &Path) -> Vec<(PathBuf, Result<PublicKey, String>)> {
     let files = match std::fs::read_dir(dir) {
         Ok(entries) => entries.filter_map(|entry| Some(entry.ok()?.path())),
         Err(error) => {
@@ -75,13 +87,12 @@ pub fn keys_in(dir: &Path) -> Vec<PublicKey> {
     let mut files: Vec<PathBuf> = files.filter(|path| path.extension().is_some_and(|end| end == "pub")).collect();
     files.sort();
     files.truncate(MAX_FILES);
-    files.iter().filter_map(|file| key_in(file)).collect()
+    files.into_iter().map(|file| (file.clone(), key_in(&file))).collect()
 }
 
-fn key_in(file: &Path) -> Option<PublicKey> {
+fn key_in(file: &Path) -> Result<PublicKey, String> {
     let mut text = String::new();
     let read = std::fs::File::open(file).and_then(|file| file.take(MAX_FILE_BYTES).read_to_string(&mut text));
-    let key =
-        read.map_err(|error| error.to_string()).and_then(|_| public_key(&text).map_err(|error| error.to_string()));
-    key.inspect_err(|error| tracing::warn!(file = %file.display(), error, "this is no minisign public key")).ok()
+    read.map_err(|error| error.to_string())?;
+    public_key(&text).map_err(|error| error.to_string())
 }

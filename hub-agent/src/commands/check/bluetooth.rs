@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use super::{Finding, output_of};
+use hub_protocol::check::Finding;
+
+use super::output_of;
 use crate::ble::{Survey, survey};
 
 /// Where distributions put bluetoothd.
@@ -132,7 +134,8 @@ fn kernel_adapters(folder: &Path) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::State;
+    use hub_protocol::check::State;
+
     use super::*;
 
     #[test]

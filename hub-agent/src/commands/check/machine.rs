@@ -5,7 +5,9 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use super::{Finding, output_of};
+use hub_protocol::check::Finding;
+
+use super::output_of;
 use crate::ble;
 use crate::config::{CommonArgs, DEFAULT_CONFIG_FILE};
 use crate::identity::{CREDENTIALS_FILE, parse_credentials};
@@ -174,7 +176,8 @@ fn space(path: &Path) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::State;
+    use hub_protocol::check::State;
+
     use super::*;
 
     fn chmod(path: &Path, mode: u32) {

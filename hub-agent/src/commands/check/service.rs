@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use hub_protocol::Timestamp;
+use hub_protocol::check::{Finding, State};
 use hub_protocol::envelope::{Data, Problem};
 use reqwest::header::DATE;
 
-use super::{Finding, State};
 use crate::ble;
 use crate::cloud;
 use crate::config::{self, ServiceArgs};
