@@ -62,7 +62,8 @@ impl Hub {
         let mut launcher = Command::new(env!("CARGO_BIN_EXE_hub-agent-launcher"));
         launcher.args(["run", "--flag"]).env("HUB_AGENT_STATE_DIR", self.path("state"));
         launcher.env("HUB_AGENT_PACKAGED", self.packaged()).env("HUB_AGENT_VERSIONS_DIR", self.path("versions"));
-        launcher.env("HUB_AGENT_TRIAL_TIMEOUT_SECS", trial_secs.to_string()).env("LOG", self.path("log")).env("WATCHDOG_PID", "1");
+        launcher.env("HUB_AGENT_TRIAL_TIMEOUT_SECS", trial_secs.to_string());
+        launcher.env("LOG", self.path("log")).env("WATCHDOG_PID", "1");
         launcher.env("STATE", self.path("state").join(FOLDER)).process_group(0);
         launcher.env_remove("NOTIFY_SOCKET").envs(notify_socket.map(|socket| ("NOTIFY_SOCKET", socket)));
         launcher.spawn().unwrap()
