@@ -3,10 +3,11 @@
 //! Unknown fields are ignored, for versions of several ages read it.
 
 use std::fs::File;
-use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
+use aws_lc_rs::digest;
 use serde::{Deserialize, Serialize};
 
 /// Below the state directory.
@@ -36,12 +37,44 @@ pub struct LaunchState {
     pub failed: Vec<FailedTrial>,
 }
 
-/// What tells one build of a binary from another without reading it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// What tells one build of a binary from another. Packages give all their files the time of their changelog's last entry, and two builds may well be
+/// of one size.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Fingerprint {
     pub bytes: u64,
     pub modified_secs: i64,
+    /// Nothing where an older version wrote it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
+}
+
+impl Fingerprint {
+    /// Nothing when the file cannot be read.
+    pub fn of(path: &Path) -> Option<Self> {
+        let mut file = File::open(path).ok()?;
+        let metadata = file.metadata().ok()?;
+        let mut hash = digest::Context::new(&digest::SHA256);
+        let mut buffer = vec![0; 64 << 10];
+        loop {
+            match file.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(length) => hash.update(buffer.get(..length).unwrap_or_default()),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(_) => return None,
+            }
+        }
+        let sha256 = Some(hex::encode(hash.finish()));
+        Some(Self { bytes: metadata.len(), modified_secs: metadata.mtime(), sha256 })
+    }
+
+    /// By what both know of it.
+    pub fn is_of_the_same_file(&self, other: &Self) -> bool {
+        match (&self.sha256, &other.sha256) {
+            (Some(one), Some(another)) => one == another,
+            _ => (self.bytes, self.modified_secs) == (other.bytes, other.modified_secs),
+        }
+    }
 }
 
 /// A version that has yet to show that it works.

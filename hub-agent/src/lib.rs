@@ -2,3 +2,4 @@
 
 pub mod helper_api;
 pub mod launch;
+pub mod size;

@@ -167,11 +167,15 @@ impl Uplink {
         for at in 0..self.lanes.len() {
             while let Some(lane) = self.lanes.get_mut(at) {
                 let Some(batch) = self.spool.next(lane.kind, lane.max_records).await? else { break };
-                let Ok(answer) = send(&self.service, &credentials, &batch).await else { return Ok(()) };
-                match lane.judge(&batch, &answer) {
-                    Next::Settle(verdict) => self.spool.settle(batch.kind, batch.batch, verdict).await?,
-                    Next::Wait(_) => break,
-                }
+                let verdict = match send(&self.service, &credentials, &batch).await {
+                    Ok(answer) => match lane.judge(&batch, &answer) {
+                        Next::Settle(verdict) => verdict,
+                        Next::Wait(_) => break,
+                    },
+                    Err(NotSent::Unreadable(reason)) => lane.refuse(&batch, &reason),
+                    Err(NotSent::Call(_)) => return Ok(()),
+                };
+                self.spool.settle(batch.kind, batch.batch, verdict).await?;
             }
         }
         Ok(())
@@ -206,8 +210,14 @@ impl Uplink {
         let answer = match send(&self.service, credentials, &batch).await {
             Ok(answer) => answer,
             // A claim changes the access, which wakes the loop.
-            Err(CallError::NoAccess) => return Ok(LONGEST_REST),
-            Err(CallError::Unreachable(reason)) => {
+            Err(NotSent::Call(CallError::NoAccess)) => return Ok(LONGEST_REST),
+            Err(NotSent::Unreadable(reason)) => {
+                let verdict = lane.refuse(&batch, &reason);
+                self.uploads.is_not_taken(lane.kind, set_aside(&reason), self.clock.now());
+                self.spool.settle(batch.kind, batch.batch, verdict).await?;
+                return Ok(Duration::ZERO);
+            }
+            Err(NotSent::Call(CallError::Unreachable(reason))) => {
                 // It may well be reached, and only the token not be renewed.
                 if self.service.contact().unreachable.is_none() {
                     self.uploads.is_not_taken(lane.kind, reason, self.clock.now());
@@ -220,8 +230,7 @@ impl Uplink {
             Next::Settle(verdict) => {
                 match verdict {
                     Verdict::Refused => {
-                        let reason = format!("refused for good and set aside: {}", answer.reason());
-                        self.uploads.is_not_taken(lane.kind, reason, self.clock.now());
+                        self.uploads.is_not_taken(lane.kind, set_aside(&answer.reason()), self.clock.now());
                     }
                     Verdict::Stored { .. } => self.uploads.is_taken(lane.kind),
                     Verdict::TooLarge => {}
@@ -247,7 +256,24 @@ impl Uplink {
     }
 }
 
-async fn send(service: &Service, credentials: &Credentials, batch: &Batch) -> Result<Answer, CallError> {
+/// Why a batch has no answer.
+enum NotSent {
+    Call(CallError),
+    /// It makes no sense, and never will.
+    Unreadable(String),
+}
+
+impl From<CallError> for NotSent {
+    fn from(error: CallError) -> Self {
+        Self::Call(error)
+    }
+}
+
+fn set_aside(reason: &str) -> String {
+    format!("refused for good and set aside: {reason}")
+}
+
+async fn send(service: &Service, credentials: &Credentials, batch: &Batch) -> Result<Answer, NotSent> {
     if batch.kind == Kind::JobEvents {
         return send_job_event(service, credentials, batch).await;
     }
@@ -257,7 +283,7 @@ async fn send(service: &Service, credentials: &Credentials, batch: &Batch) -> Re
     // A batch keeps its size: on a slow line it needs its time, or it would never arrive.
     request.timeout =
         Some(service.request_timeout + Duration::from_secs(batch.body.len() as u64 / SLOWEST_BYTES_PER_SEC));
-    service.call_as(credentials, &request).await
+    Ok(service.call_as(credentials, &request).await?)
 }
 
 fn path(kind: Kind, hub_uuid: HubUuid) -> String {
@@ -272,19 +298,19 @@ fn path(kind: Kind, hub_uuid: HubUuid) -> String {
 }
 
 /// What happened to one job. Its path has the job, and its key is the event's own: sent again it is stored once.
-async fn send_job_event(service: &Service, credentials: &Credentials, batch: &Batch) -> Result<Answer, CallError> {
-    let unreadable = |error: &dyn std::fmt::Display| CallError::Unreachable(format!("a job's event: {error}"));
+async fn send_job_event(service: &Service, credentials: &Credentials, batch: &Batch) -> Result<Answer, NotSent> {
+    let unreadable = |error: &dyn std::fmt::Display| NotSent::Unreadable(format!("a job's event: {error}"));
     let json = zstd::bulk::decompress(&batch.body, MAX_JOB_EVENT_BYTES).map_err(|error| unreadable(&error))?;
     let JobRecord { hub_job_uuid, event } = serde_json::from_slice(&json).map_err(|error| unreadable(&error))?;
     let path = format!("{}/{hub_job_uuid}/events", path(batch.kind, credentials.hub_uuid));
     let body = serde_json::to_vec(&event).map_err(|error| unreadable(&error))?;
     let request = Request::post_json(path, body).header(IDEMPOTENCY_KEY, &event.event_uuid.to_string());
-    service.call_as(credentials, &request).await
+    Ok(service.call_as(credentials, &request).await?)
 }
 
 impl Refusals {
     /// Says the first, and leaves the others to be told by their number.
-    fn count(&mut self, batch: &Batch, answer: &Answer) {
+    fn count(&mut self, batch: &Batch, reason: &str) {
         if self.said_at.is_some() {
             self.uploads += 1;
             self.records += batch.records;
@@ -292,7 +318,7 @@ impl Refusals {
         }
         self.said_at = Some(Instant::now());
         tracing::error!(
-            kind = ?batch.kind, batch_uuid = %batch.batch, records = batch.records, reason = answer.reason(),
+            kind = ?batch.kind, batch_uuid = %batch.batch, records = batch.records, reason,
             "the service refuses an upload for good; it is set aside and counted"
         );
     }
@@ -348,8 +374,7 @@ impl Lane {
             }
             // Only the service itself can refuse for good: a proxy that does says nothing about the batch.
             400 | 409 | 413 | 415 | 422 if answer.problem().is_some() => {
-                self.refusals.count(batch, answer);
-                Next::Settle(Verdict::Refused)
+                Next::Settle(self.refuse(batch, &answer.reason()))
             }
             429 => {
                 self.interval = (self.interval * 2).clamp(Duration::from_secs(1), LONGEST_INTERVAL);
@@ -363,11 +388,60 @@ impl Lane {
         }
     }
 
+    fn refuse(&mut self, batch: &Batch, reason: &str) -> Verdict {
+        self.refusals.count(batch, reason);
+        Verdict::Refused
+    }
+
     /// Says a trouble once.
     fn say(&mut self, answer: &Answer, what: &str) {
         if self.said != Some(answer.status) {
             self.said = Some(answer.status);
             tracing::warn!(kind = ?self.kind, reason = answer.reason(), "{what}");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hub_protocol::TenantUuid;
+
+    use super::*;
+    use crate::config::{ServiceArgs, Span};
+    use crate::identity::StateDir;
+    use crate::spool::SpoolConfig;
+
+    #[tokio::test]
+    async fn an_event_that_nobody_can_read_is_set_aside() {
+        crate::cloud::install_crypto();
+        let dir = tempfile::tempdir().unwrap();
+        let state_dir = Arc::new(StateDir::open(dir.path()).unwrap());
+        let clock = Arc::new(Clock::new());
+        let args = ServiceArgs {
+            service_url: Some("http://127.0.0.1:1".into()),
+            ca_file: None,
+            device_instance_id: None,
+            hub_identifier: None,
+            connect_timeout: Span(Duration::from_secs(1)),
+            request_timeout: Span(Duration::from_secs(1)),
+        };
+        let service = Arc::new(Service::new(&args, state_dir, clock.clone()).unwrap());
+        let spool = Spool::start(SpoolConfig::of(dir.path()), clock.clone(), || {}).unwrap();
+        assert!(spool.keep(Kind::JobEvents, &serde_json::json!({"hubJobUuid": 7})).await.unwrap());
+        let mut uplink = Uplink::new(service, spool.clone(), clock, Duration::from_secs(60));
+        let credentials = Credentials {
+            hub_uuid: HubUuid::new(),
+            tenant_uuid: TenantUuid::new(),
+            access_token: "access".to_owned().into(),
+            refresh_token: "refresh".to_owned().into(),
+            expires_at: Timestamp::from_micros(i64::MAX),
+        };
+        for _ in Kind::ALL {
+            uplink.turn(&credentials).await.unwrap();
+        }
+        assert_eq!(spool.next(Kind::JobEvents, 1).await.unwrap(), None, "it is in nobody's way");
+        assert!(std::fs::read_dir(dir.path().join("refused")).unwrap().count() == 1);
+        let not_taken = uplink.uploads().not_taken();
+        assert!(not_taken.get(Kind::JobEvents).as_ref().unwrap().reason.contains("a job's event"), "{not_taken:?}");
     }
 }

@@ -8,13 +8,14 @@
     reason = "a test that meets what it does not expect fails"
 )]
 
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::net::UnixDatagram;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
-use hub_agent::launch::{FOLDER, LaunchState, Trial};
+use hub_agent::launch::{FOLDER, Fingerprint, LaunchState, Trial};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 const DIR: &str = "2.0.0-abcdefabcdef";
@@ -54,17 +55,29 @@ impl Hub {
     }
 
     fn start(&self) -> Child {
+        self.start_with(1, None)
+    }
+
+    fn start_with(&self, trial_secs: u32, notify_socket: Option<&Path>) -> Child {
         let mut launcher = Command::new(env!("CARGO_BIN_EXE_hub-agent-launcher"));
         launcher.args(["run", "--flag"]).env("HUB_AGENT_STATE_DIR", self.path("state"));
         launcher.env("HUB_AGENT_PACKAGED", self.packaged()).env("HUB_AGENT_VERSIONS_DIR", self.path("versions"));
-        launcher.env("HUB_AGENT_TRIAL_TIMEOUT_SECS", "1").env("LOG", self.path("log")).env("WATCHDOG_PID", "1");
+        launcher.env("HUB_AGENT_TRIAL_TIMEOUT_SECS", trial_secs.to_string());
+        launcher.env("LOG", self.path("log")).env("WATCHDOG_PID", "1");
         launcher.env("STATE", self.path("state").join(FOLDER)).process_group(0);
+        launcher.env_remove("NOTIFY_SOCKET").envs(notify_socket.map(|socket| ("NOTIFY_SOCKET", socket)));
         launcher.spawn().unwrap()
     }
 
-    /// Runs it to its end, and gives its exit code.
-    fn run(&self) -> Option<i32> {
-        end(&mut self.start())
+    /// Runs it as systemd does, again and again while it fails, and gives how often it was started and its last exit code.
+    fn run(&self) -> (u32, Option<i32>) {
+        for start in 1..=5 {
+            match end(&mut self.start()) {
+                Some(1) => {}
+                code => return (start, code),
+            }
+        }
+        panic!("it is never over: {}", self.log())
     }
 
     fn log(&self) -> String {
@@ -124,13 +137,13 @@ fn without_a_trial_it_becomes_the_agent() {
     assert_eq!(end(&mut launcher), Some(0));
     assert_eq!(hub.log(), format!("packaged {process} run --flag none\n"));
     std::fs::write(hub.path("state").join(FOLDER).join("state.json"), "{").unwrap();
-    assert_eq!(hub.run(), Some(0), "a damaged file is no reason not to start");
+    assert_eq!(hub.run(), (1, Some(0)), "a damaged file is no reason not to start");
 }
 
 #[test]
 fn a_version_that_ends_by_itself_is_tried_three_times() {
     let hub = Hub::new("echo trial >>$LOG; exit 1");
-    assert_eq!(hub.run(), Some(0));
+    assert_eq!(hub.run(), (4, Some(0)), "each start is one of systemd's");
     assert_eq!(hub.log(), "trial\ntrial\ntrial\npackaged run --flag\n");
     let state = hub.state();
     assert_eq!((&state.trial, state.failed.len()), (&None, 1));
@@ -141,14 +154,14 @@ fn a_version_that_ends_by_itself_is_tried_three_times() {
 fn a_version_that_cannot_start_is_tried_once() {
     for (trial, starts) in [("echo trial >>$LOG; exit 3", "trial\n"), ("echo trial >>$LOG; exit 2", "trial\n")] {
         let hub = Hub::new(trial);
-        assert_eq!(hub.run(), Some(0));
+        assert_eq!(hub.run(), (2, Some(0)));
         assert_eq!(hub.log(), format!("{starts}packaged run --flag\n"));
         assert_eq!(hub.state().failed[0].reason, "DID_NOT_START");
     }
     for dir in ["../versions/2.0.0-abcdefabcdef", "", ".", "3.0.0-nowhere"] {
         let hub = Hub::new("echo trial >>$LOG");
         hub.write(&LaunchState { trial: Some(on_trial(dir)), ..LaunchState::default() });
-        assert_eq!(hub.run(), Some(0));
+        assert_eq!(hub.run(), (2, Some(0)));
         assert_eq!(hub.log(), "packaged run --flag\n", "{dir:?}");
         assert_eq!(hub.state().failed[0].reason, "DID_NOT_START");
     }
@@ -171,7 +184,7 @@ fn a_version_that_never_confirms_itself_is_ended_and_the_confirmed_one_runs() {
             trial: Some(on_trial(DIR)),
             failed: Vec::new(),
         });
-        assert_eq!(hub.run(), Some(0));
+        assert_eq!(hub.run(), (2, Some(0)));
         assert_eq!(hub.log(), "trial\nconfirmed\n");
         assert_eq!(hub.state().failed[0].reason, "NOT_CONFIRMED");
         assert_eq!(hub.state().confirmed.as_deref(), Some("1.5.0-123456123456"));
@@ -198,14 +211,30 @@ fn a_version_that_confirms_itself_stays_until_the_package_is_upgraded() {
     assert!(hub.log().ends_with(&format!("confirmed {process}\n")), "{}", hub.log());
 
     std::fs::remove_file(hub.version(DIR)).unwrap();
-    assert_eq!(hub.run(), Some(0));
+    assert_eq!(hub.run(), (1, Some(0)));
     assert!(hub.log().ends_with("packaged run --flag\n"), "the package's own is always there: {}", hub.log());
 
     script(&hub.version(DIR), "echo confirmed >>$LOG");
-    script(&hub.packaged(), "echo upgraded and longer >>$LOG");
-    assert_eq!(hub.run(), Some(0));
-    assert!(hub.log().ends_with("upgraded and longer\n"), "{}", hub.log());
+    // Another program of the same size, and of the same time: packages give all their files that of their changelog.
+    let modified = std::fs::metadata(hub.packaged()).unwrap().modified().unwrap();
+    script(&hub.packaged(), "echo upgraded $@ >>$LOG");
+    std::fs::File::options().write(true).open(hub.packaged()).unwrap().set_modified(modified).unwrap();
+    assert_eq!(hub.run(), (1, Some(0)));
+    assert!(hub.log().ends_with("upgraded run --flag\n"), "{}", hub.log());
     assert_eq!(hub.state().confirmed, None);
+}
+
+#[test]
+fn what_an_older_launcher_noted_of_the_package_counts() {
+    for (later_secs, runs) in [(0, "confirmed\n"), (1, "packaged run --flag\n")] {
+        let hub = Hub::new("echo confirmed >>$LOG");
+        let found = std::fs::metadata(hub.packaged()).unwrap();
+        let packaged = Fingerprint { bytes: found.len(), modified_secs: found.mtime() - later_secs, sha256: None };
+        hub.write(&LaunchState { confirmed: Some(DIR.into()), packaged: Some(packaged), ..LaunchState::default() });
+        assert_eq!(hub.run(), (1, Some(0)));
+        assert_eq!(hub.log(), runs);
+        assert!(hub.state().packaged.unwrap().sha256.is_some(), "the next time it is told by its content");
+    }
 }
 
 #[test]
@@ -218,7 +247,7 @@ fn a_version_that_takes_the_hub_down_is_started_three_times() {
         end(&mut launcher);
         assert_eq!(hub.state().trial.map(|trial| trial.boots as usize), Some(start));
     }
-    assert_eq!(hub.run(), Some(0));
+    assert_eq!(hub.run(), (2, Some(0)));
     assert_eq!(hub.log(), "trial\ntrial\ntrial\npackaged run --flag\n");
     assert_eq!(hub.state().failed[0].reason, "NOT_CONFIRMED");
 }
@@ -227,7 +256,7 @@ fn a_version_that_takes_the_hub_down_is_started_three_times() {
 fn a_stop_that_was_asked_for_says_nothing_about_the_version() {
     let hub = Hub::new("trap 'echo stopped >>$LOG; exit 0' TERM; echo trial >>$LOG; while :; do sleep 0.05; done");
     for _ in 0..4 {
-        let mut launcher = hub.start();
+        let mut launcher = hub.start_with(60, None);
         hub.until_logged("trial");
         kill_process(id(&launcher), Signal::TERM).unwrap();
         assert_eq!(end(&mut launcher), Some(0));
@@ -235,4 +264,39 @@ fn a_stop_that_was_asked_for_says_nothing_about_the_version() {
         assert_eq!((hub.state().trial, hub.state().failed.len()), (Some(on_trial(DIR)), 0));
         std::fs::remove_file(hub.path("log")).unwrap();
     }
+}
+
+#[test]
+fn a_stop_after_a_while_counts_as_a_start() {
+    // systemd's, for one: the version did not get ready.
+    let hub = Hub::new("echo trial >>$LOG; exec sleep 60");
+    for start in 1..=3 {
+        let mut launcher = hub.start_with(5, None);
+        hub.until_logged(&"trial\n".repeat(start));
+        std::thread::sleep(Duration::from_millis(600));
+        kill_process(id(&launcher), Signal::TERM).unwrap();
+        assert_eq!(end(&mut launcher), Some(128 + 15));
+        assert_eq!(hub.state().trial.map(|trial| trial.boots as usize), Some(start));
+    }
+    assert_eq!(hub.run(), (2, Some(0)));
+    assert_eq!(hub.log(), "trial\ntrial\ntrial\npackaged run --flag\n");
+    assert_eq!(hub.state().failed[0].reason, "NOT_CONFIRMED");
+}
+
+#[test]
+fn systemd_is_asked_to_wait_for_a_trial_and_for_nothing_else() {
+    let hub = Hub::new("echo trial >>$LOG; exec sleep 60");
+    let systemd = UnixDatagram::bind(hub.path("notify")).unwrap();
+    systemd.set_nonblocking(true).unwrap();
+    let told = || {
+        let mut buffer = [0; 256];
+        systemd.recv(&mut buffer).ok().map(|length| String::from_utf8_lossy(&buffer[..length]).into_owned())
+    };
+    assert_eq!(end(&mut hub.start_with(2, Some(&hub.path("notify")))), Some(1), "it hung, and its time was over");
+    let micros: u64 = told().unwrap().trim().strip_prefix("EXTEND_TIMEOUT_USEC=").unwrap().parse().unwrap();
+    assert!(micros > 12_000_000, "the trial's time, and what the version may take to end: {micros}");
+    assert_eq!(told(), None);
+    assert_eq!(hub.state().failed[0].reason, "NOT_CONFIRMED");
+    assert_eq!(end(&mut hub.start_with(2, Some(&hub.path("notify")))), Some(0));
+    assert_eq!((hub.log().as_str(), told()), ("trial\npackaged run --flag\n", None));
 }

@@ -2,6 +2,7 @@
 //! Without a trial it becomes the agent (exec), so that nothing stands between systemd and it. A version on trial is its child:
 //! it counts the starts, gives it time to confirm itself, and otherwise goes back to the one before, noting why.
 //! Every start is on disk before it is made: a version that takes the machine down is not tried for ever.
+//! A version on trial that has ended ends the launcher too: what it told systemd holds for the whole unit, so the next start is a new one.
 //! Passes its arguments on. Never downloads, never talks to the service, and runs only what is in the root-owned versions' directory.
 //!
 //! For tests and unusual layouts: `HUB_AGENT_STATE_DIR`, `HUB_AGENT_PACKAGED` (the package's binary), `HUB_AGENT_VERSIONS_DIR`,
@@ -9,7 +10,6 @@
 
 use std::fmt::Display;
 use std::io::{self, Read};
-use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
@@ -20,6 +20,7 @@ use std::time::{Duration, Instant};
 
 use hub_agent::launch::{FOLDER, Fingerprint, LAUNCHED_VARIABLE, LaunchState, TRIAL_VARIABLE, Trial};
 use rustix::process::{Pid, Signal, kill_process};
+use sd_notify::NotifyState;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 
 const BINARY: &str = "hub-agent";
@@ -30,7 +31,11 @@ const MAX_BOOTS: u32 = 3;
 
 /// How long a version that failed may take to end.
 const LAST_WORDS: Duration = Duration::from_secs(10);
-const BETWEEN_STARTS: Duration = Duration::from_secs(1);
+/// And then the launcher, before systemd ends both.
+const SPARE: Duration = Duration::from_secs(60);
+
+/// A stop in this part of a trial's time was asked for. One that comes later may be systemd's, for which the version hangs: that counts.
+const STOPS_FREE_PART: u32 = 10;
 
 /// The agent's exit codes for wrong usage and a configuration it refuses: it would come back the same.
 const HOPELESS: [i32; 2] = [2, 3];
@@ -40,22 +45,22 @@ const NOT_CONFIRMED: &str = "NOT_CONFIRMED";
 
 fn main() -> ExitCode {
     let mut launcher = Launcher::new();
-    loop {
-        let Some(trial) = launcher.state.trial.clone() else {
-            return launcher.become_agent();
-        };
-        match launcher.try_out(trial) {
-            Ok(Ended::Over(code)) => return code,
-            Ok(Ended::Failed { reason, message }) => {
-                say(format!("the version on trial failed ({reason}): {message}; the one before it runs again"));
-                launcher.state.fail(reason, message);
-                launcher.keep();
-            }
-            // What cannot be counted is not tried: it could take the hub down again and again.
-            Err(error) => {
-                say(format!("the version on trial is not started: {error}"));
-                return launcher.become_agent();
-            }
+    let Some(trial) = launcher.state.trial.clone() else {
+        return launcher.become_agent();
+    };
+    match launcher.try_out(trial) {
+        Ok(Ended::Over(code)) => code,
+        Ok(Ended::Again) => ExitCode::FAILURE,
+        Ok(Ended::Failed { reason, message }) => {
+            say(format!("the version on trial failed ({reason}): {message}; the one before it runs again"));
+            launcher.state.fail(reason, message);
+            // What cannot be written would only be found again by the next start.
+            if launcher.keep() { ExitCode::FAILURE } else { launcher.become_agent() }
+        }
+        // What cannot be counted is not tried: it could take the hub down again and again.
+        Err(error) => {
+            say(format!("the version on trial is not started: {error}"));
+            launcher.become_agent()
         }
     }
 }
@@ -68,6 +73,8 @@ fn say(what: impl Display) {
 enum Ended {
     /// It was asked to stop, or had confirmed itself before: the launcher ends as it did.
     Over(ExitCode),
+    /// By itself; it may be tried once more.
+    Again,
     Failed {
         reason: &'static str,
         message: String,
@@ -110,22 +117,32 @@ impl Launcher {
 
     /// Whoever installs another package means it to run.
     fn prefer_an_upgraded_package(&mut self) {
-        if self.state.confirmed.is_some() && self.state.packaged != self.fingerprint() {
+        if self.state.confirmed.is_none() {
+            return;
+        }
+        let packaged = Fingerprint::of(&self.packaged);
+        let is_the_same = match (&self.state.packaged, &packaged) {
+            (Some(known), Some(found)) => known.is_of_the_same_file(found),
+            (known, found) => known == found,
+        };
+        if !is_the_same {
             say("the package was upgraded; its own version runs");
             self.state.confirmed = None;
-            self.keep();
+        } else if self.state.packaged == packaged {
+            return;
         }
+        // Also when an older version noted less of it.
+        self.state.packaged = packaged;
+        self.keep();
     }
 
-    fn fingerprint(&self) -> Option<Fingerprint> {
-        let metadata = std::fs::metadata(&self.packaged).ok()?;
-        Some(Fingerprint { bytes: metadata.len(), modified_secs: metadata.mtime() })
-    }
-
-    fn keep(&self) {
-        if let Err(error) = self.state.write(&self.folder) {
+    /// Whether it is on disk.
+    fn keep(&self) -> bool {
+        let written = self.state.write(&self.folder);
+        if let Err(error) = &written {
             say(format!("{} cannot be written: {error}", self.folder.display()));
         }
+        written.is_ok()
     }
 
     /// The version in a folder of the versions' directory, and nowhere else.
@@ -149,76 +166,71 @@ impl Launcher {
     }
 
     fn try_out(&mut self, mut trial: Trial) -> io::Result<Ended> {
+        let failed = |reason, message| Ok(Ended::Failed { reason, message });
         let Some(binary) = self.version(&trial.dir) else {
-            return Ok(Ended::Failed { reason: DID_NOT_START, message: "its folder's name is none".to_owned() });
+            return failed(DID_NOT_START, "its folder's name is none".to_owned());
         };
+        if trial.boots >= MAX_BOOTS {
+            let why = "and each time it, the machine or the unit went down before it confirmed itself";
+            return failed(NOT_CONFIRMED, format!("it was started {MAX_BOOTS} times, {why}"));
+        }
         let signals = Signals::listen()?;
-        let mut last = None;
-        while trial.boots < MAX_BOOTS {
-            trial.boots += 1;
-            self.state.trial = Some(trial.clone());
-            self.state.packaged = self.fingerprint();
-            self.state.write(&self.folder)?;
-            let started = Command::new(&binary)
-                .args(std::env::args_os().skip(1))
-                .env(LAUNCHED_VARIABLE, "1")
-                .env(TRIAL_VARIABLE, &trial.dir)
-                // It names this process; without it the watchdog is for whoever runs.
-                .env_remove("WATCHDOG_PID")
-                .spawn();
-            let mut child = match started {
-                Ok(child) => child,
-                Err(error) => {
-                    let message = format!("{} cannot be started: {error}", binary.display());
-                    return Ok(Ended::Failed { reason: DID_NOT_START, message });
-                }
-            };
-            let watched = self.watch(&mut child, &trial, &signals);
-            if watched.is_err() {
-                // Never two agents at once.
-                let _ = child.kill().and_then(|()| child.wait());
-            }
-            let watched = watched?;
-            self.state = LaunchState::read(&self.folder)?;
-            if !self.state.is_on_trial(&trial) {
-                return Ok(Ended::Over(code(watched.status)));
-            }
-            if signals.stop.load(Ordering::Relaxed) {
+        trial.boots += 1;
+        self.state.trial = Some(trial.clone());
+        self.state.packaged = Fingerprint::of(&self.packaged);
+        self.state.write(&self.folder)?;
+        self.ask_systemd_for_time();
+        let began = Instant::now();
+        let started = Command::new(&binary)
+            .args(std::env::args_os().skip(1))
+            .env(LAUNCHED_VARIABLE, "1")
+            .env(TRIAL_VARIABLE, &trial.dir)
+            // It names this process; without it the watchdog is for whoever runs.
+            .env_remove("WATCHDOG_PID")
+            .spawn();
+        let mut child = match started {
+            Ok(child) => child,
+            Err(error) => return failed(DID_NOT_START, format!("{} cannot be started: {error}", binary.display())),
+        };
+        let watched = self.watch(&mut child, &trial, &signals);
+        if watched.is_err() {
+            // Never two agents at once.
+            let _ = child.kill().and_then(|()| child.wait());
+        }
+        let Watched { status, in_vain } = watched?;
+        self.state = LaunchState::read(&self.folder)?;
+        if !self.state.is_on_trial(&trial) {
+            return Ok(Ended::Over(code(status)));
+        }
+        if in_vain {
+            let secs = self.trial_timeout.as_secs();
+            let why = "it hung, reached no service, or heard nothing";
+            return failed(NOT_CONFIRMED, format!("it did not confirm itself within {secs} s: {why}"));
+        }
+        if signals.stop.load(Ordering::Relaxed) {
+            if began.elapsed() < self.trial_timeout / STOPS_FREE_PART {
                 // A stop that was asked for says nothing about the version.
                 trial.boots -= 1;
                 self.state.trial = Some(trial);
                 self.keep();
-                return Ok(Ended::Over(code(watched.status)));
             }
-            if watched.in_vain {
-                let secs = self.trial_timeout.as_secs();
-                let message =
-                    format!("it did not confirm itself within {secs} s: it reached no service, or heard nothing");
-                return Ok(Ended::Failed { reason: NOT_CONFIRMED, message });
-            }
-            let message = format!("it ended by itself, start {} of {MAX_BOOTS}: {}", trial.boots, watched.status);
-            say(&message);
-            if watched.status.code().is_some_and(|code| HOPELESS.contains(&code)) {
-                return Ok(Ended::Failed { reason: DID_NOT_START, message });
-            }
-            last = Some(message);
-            if trial.boots < MAX_BOOTS {
-                std::thread::sleep(BETWEEN_STARTS);
-            }
-            if signals.stop.load(Ordering::Relaxed) {
-                // Asked to stop while nothing ran: there is nobody to pass it on to.
-                return Ok(Ended::Over(ExitCode::SUCCESS));
-            }
+            return Ok(Ended::Over(code(status)));
         }
-        Ok(match last {
-            Some(message) => Ended::Failed { reason: DID_NOT_START, message },
-            None => Ended::Failed {
-                reason: NOT_CONFIRMED,
-                message: format!(
-                    "it was started {MAX_BOOTS} times, and each time the machine or the unit went down before it confirmed itself"
-                ),
-            },
-        })
+        let message = format!("it ended by itself, start {} of {MAX_BOOTS}: {status}", trial.boots);
+        if trial.boots >= MAX_BOOTS || status.code().is_some_and(|code| HOPELESS.contains(&code)) {
+            return failed(DID_NOT_START, message);
+        }
+        say(message);
+        Ok(Ended::Again)
+    }
+
+    /// systemd would end a version that does not get ready after `TimeoutStartSec=`, and with it the launcher, which is to say what
+    /// became of it. Without systemd this does nothing.
+    fn ask_systemd_for_time(&self) {
+        let micros = (self.trial_timeout + LAST_WORDS + SPARE).as_micros();
+        if let Err(error) = sd_notify::notify(&[NotifyState::Custom(&format!("EXTEND_TIMEOUT_USEC={micros}"))]) {
+            say(format!("systemd cannot be asked for time: {error}"));
+        }
     }
 
     /// Waits for the version's end, passing signals on; ends it when its time is over and it has not confirmed itself.

@@ -1,5 +1,6 @@
 //! What is heard, for apps on this hub: a socket with one JSON document a line. Who is too slow loses lines and is told how many; nobody makes
-//! the radio wait, and while nobody listens this costs nothing. Apps are told, and never listened to.
+//! the radio wait, and while nobody listens this costs nothing. Apps are told, and never listened to. There is a last place for everybody:
+//! who holds the most loses the oldest of them to whoever comes.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -14,6 +15,7 @@ use serde::Serialize;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::broadcast::{Receiver, Sender, error::RecvError, error::TryRecvError};
+use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
 use super::Heard;
@@ -25,6 +27,8 @@ const MAX_LISTENERS: usize = 16;
 const WRITE_BYTES: usize = 16 << 10;
 /// A listener that takes nothing for so long is cut off: others may want its place.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// When no listener could be let in.
+const AFTER_AN_ERROR: Duration = Duration::from_secs(1);
 
 /// A line of the socket.
 #[derive(Serialize)]
@@ -41,7 +45,7 @@ enum Line<'a> {
     },
     /// So many lines are missing here: the listener was too slow.
     Lost { lines: u64 },
-    /// There are too many listeners.
+    /// There are too many listeners, and this one makes room for another.
     Full,
 }
 
@@ -100,23 +104,57 @@ impl Listeners {
         let listener = UnixListener::bind(path)?;
         fs::set_permissions(path, fs::Permissions::from_mode(0o666))?;
         let mut served = JoinSet::new();
+        let mut places: Vec<Place> = Vec::new();
+        let mut refused = None;
         loop {
-            let stream = tokio::select! {
-                accepted = listener.accept() => accepted?.0,
+            let accepted = tokio::select! {
+                accepted = listener.accept() => accepted,
                 Some(_) = served.join_next() => continue,
             };
-            if served.len() < MAX_LISTENERS {
-                served.spawn(feed(stream, self.0.subscribe()));
-            } else {
-                // It fits into the socket's own buffer, which is empty.
-                let _ = stream.try_write(&Line::Full.bytes());
+            let stream = match accepted {
+                Ok((stream, _)) => stream,
+                // Such as no descriptor being left: that passes.
+                Err(error) => {
+                    if refused != Some(error.kind()) {
+                        tracing::warn!(%error, "an app cannot be let in to hear what this hub hears; it is tried again");
+                        refused = Some(error.kind());
+                    }
+                    tokio::time::sleep(AFTER_AN_ERROR).await;
+                    continue;
+                }
+            };
+            refused = None;
+            places.retain(|place| !place.leave.is_closed());
+            if places.len() >= MAX_LISTENERS
+                && let Some(place) = who_makes_room(&places)
+            {
+                let _ = places.remove(place).leave.send(());
             }
+            let (leave, left) = oneshot::channel();
+            // Users cannot be told apart from within a user namespace, but processes can.
+            let process = stream.peer_cred().ok().and_then(|peer| peer.pid());
+            places.push(Place { process, leave });
+            served.spawn(feed(stream, self.0.subscribe(), left));
         }
     }
 }
 
+/// A listener's place.
+struct Place {
+    process: Option<i32>,
+    /// Closed when it has ended.
+    leave: oneshot::Sender<()>,
+}
+
+/// The oldest of those that the process with the most places holds.
+fn who_makes_room(places: &[Place]) -> Option<usize> {
+    let held = |place: &Place| places.iter().filter(|other| other.process == place.process).count();
+    let most = places.iter().map(held).max()?;
+    places.iter().position(|place| held(place) == most)
+}
+
 /// Until the listener closes its end, or takes nothing any more.
-async fn feed(mut stream: UnixStream, mut lines: Receiver<Bytes>) {
+async fn feed(mut stream: UnixStream, mut lines: Receiver<Bytes>, mut left: oneshot::Receiver<()>) {
     let (mut read, mut write) = stream.split();
     let mut nothing = [0; 64];
     let mut buffer = Vec::new();
@@ -132,6 +170,10 @@ async fn feed(mut stream: UnixStream, mut lines: Receiver<Bytes>) {
                 Ok(length) if length > 0 => continue,
                 _ => return,
             },
+            _ = &mut left => {
+                let _ = write.try_write(&Line::Full.bytes());
+                return;
+            }
         }
         while buffer.len() < WRITE_BYTES {
             match lines.try_recv() {
@@ -140,9 +182,13 @@ async fn feed(mut stream: UnixStream, mut lines: Receiver<Bytes>) {
                 Err(TryRecvError::Empty | TryRecvError::Closed) => break,
             }
         }
-        match tokio::time::timeout(PATIENCE, write.write_all(&buffer)).await {
-            Ok(Ok(())) => buffer.clear(),
-            _ => return,
+        tokio::select! {
+            written = tokio::time::timeout(PATIENCE, write.write_all(&buffer)) => match written {
+                Ok(Ok(())) => buffer.clear(),
+                _ => return,
+            },
+            // It could only be told in the middle of a line.
+            _ = &mut left => return,
         }
     }
 }
@@ -267,21 +313,38 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn there_is_an_end_to_how_many_may_listen() {
+    async fn who_comes_last_finds_a_place_and_the_oldest_makes_room() {
         let served = Served::start();
         let mut listening = Vec::new();
-        for _ in 0..MAX_LISTENERS {
+        for count in 1..=MAX_LISTENERS {
             listening.push(served.connect().await);
+            served.until_listening(count).await;
         }
-        served.until_listening(MAX_LISTENERS).await;
         let mut late = served.connect().await;
-        assert_eq!(next(&mut late).await, json!({"type": "full"}));
-        assert_eq!(late.next_line().await.unwrap(), None);
-        listening.pop();
-        served.until_listening(MAX_LISTENERS - 1).await;
-        let mut later = served.connect().await;
+        let mut oldest = listening.remove(0);
+        assert_eq!(next(&mut oldest).await, json!({"type": "full"}));
+        assert_eq!(oldest.next_line().await.unwrap(), None);
         served.until_listening(MAX_LISTENERS).await;
         served.listeners.tell(&[event(7)]);
-        assert_eq!(next(&mut later).await["address"], json!("7"));
+        assert_eq!(next(&mut late).await["address"], json!("7"));
+        assert_eq!(next(&mut listening[0]).await["address"], json!("7"), "the others stay");
+        listening.truncate(1);
+        served.until_listening(2).await;
+        let mut later = served.connect().await;
+        served.until_listening(3).await;
+        served.listeners.tell(&[event(8)]);
+        for listener in [&mut late, &mut later, &mut listening[0]] {
+            assert_eq!(next(listener).await["address"], json!("8"), "places that were left are free");
+        }
+    }
+
+    #[test]
+    fn one_app_cannot_shut_out_the_others() {
+        let place = |process| Place { process: Some(process), leave: oneshot::channel().0 };
+        let places: Vec<Place> = [1, 2, 2, 3, 2, 3].map(place).into();
+        assert_eq!(who_makes_room(&places), Some(1), "the oldest of the process that holds the most");
+        let places: Vec<Place> = [1, 2, 3].map(place).into();
+        assert_eq!(who_makes_room(&places), Some(0));
+        assert_eq!(who_makes_room(&[]), None);
     }
 }

@@ -1,7 +1,10 @@
 //! `hub-agent claim`: has the running agent claim the hub, or does it itself when none runs.
 
 use std::io::{Read, Write};
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
+use std::process::Command;
 use std::sync::Arc;
 
 use secrecy::{ExposeSecret, SecretString};
@@ -17,6 +20,9 @@ use crate::status::Status;
 
 /// Far longer than any code.
 const LONGEST_CODE_BYTES: usize = 256;
+
+/// Set when this command began as another user, and has read the code already.
+const CODE_ON_STDIN: &str = "HUB_AGENT_CLAIM_CODE_ON_STDIN";
 
 pub async fn claim(args: ClaimArgs) -> Result<(), Failure> {
     let code = read_code(&args)?;
@@ -35,12 +41,14 @@ pub async fn claim(args: ClaimArgs) -> Result<(), Failure> {
 }
 
 fn read_code(args: &ClaimArgs) -> Result<SecretString, Failure> {
+    let stdin = || {
+        let mut text = String::new();
+        std::io::stdin().read_to_string(&mut text).map(|_| text)
+    };
     let text = match (&args.code, args.code_file.as_deref()) {
+        _ if std::env::var_os(CODE_ON_STDIN).is_some() => stdin(),
         (Some(code), _) => return Ok(code.clone()),
-        (None, Some(path)) if path == Path::new("-") => {
-            let mut text = String::new();
-            std::io::stdin().read_to_string(&mut text).map(|_| text)
-        }
+        (None, Some(path)) if path == Path::new("-") => stdin(),
         (None, Some(path)) => std::fs::read_to_string(path),
         (None, None) => return Err(Failure::Failed("give --code or --code-file".into())),
     };
@@ -75,7 +83,34 @@ fn say_ignored(given: &ServiceArgs, running: &Status) {
     }
 }
 
+/// Root has no business writing where another user may have put links, and what is root's locks the agent out: this command becomes the state
+/// directory's owner. Returns when it is that already.
+fn become_owner(state_dir: &Path, code: &SecretString) -> Result<(), Failure> {
+    // What does not exist yet systemd gives to the agent's user, with all in it.
+    let Ok(found) = std::fs::metadata(state_dir) else { return Ok(()) };
+    if !rustix::process::geteuid().is_root() || found.uid() == 0 {
+        return Ok(());
+    }
+    let cannot = |error: std::io::Error| {
+        let (dir, uid) = (state_dir.display(), found.uid());
+        Failure::Failed(format!("{dir} belongs to user {uid}, as whom this command cannot run: {error}"))
+    };
+    // Its file may be root's alone, and standard input has been read.
+    let (read, mut write) = std::io::pipe().map_err(cannot)?;
+    write.write_all(code.expose_secret().as_bytes()).map_err(cannot)?;
+    drop(write);
+    let error = Command::new(std::env::current_exe().map_err(cannot)?)
+        .args(std::env::args_os().skip(1))
+        .env(CODE_ON_STDIN, "1")
+        .stdin(read)
+        .uid(found.uid())
+        .gid(found.gid())
+        .exec();
+    Err(cannot(error))
+}
+
 async fn claim_alone(args: &ClaimArgs, code: &SecretString) -> Result<ClaimReply, Failure> {
+    become_owner(&args.common.state_dir, code)?;
     let state_dir = Arc::new(StateDir::open(&args.common.state_dir)?);
     let clock = Arc::new(Clock::new());
     let service = Service::new(&args.service, state_dir.clone(), clock.clone())?;

@@ -12,6 +12,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{Arg, Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use hub_agent::helper_api;
+use hub_agent::size::{Size, number_and_unit};
 use secrecy::SecretString;
 
 use crate::ble::{RadioConfig, Replay, ScanMode, Source};
@@ -312,33 +313,12 @@ impl FromStr for Span {
     }
 }
 
-/// A number of bytes: a number and `B`, `KiB`, `MiB` or `GiB`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Size(pub u64);
-
-impl FromStr for Size {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
-        const UNITS: [(&str, u64); 4] = [("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)];
-        let bytes =
-            number_and_unit(text, &UNITS).ok_or("write it as a whole number and B, KiB, MiB or GiB, such as 256MiB")?;
-        if bytes > 1 << 50 { Err("that is more than any disk holds".into()) } else { Ok(Self(bytes)) }
-    }
-}
-
 fn some_time(text: &str) -> Result<Span, String> {
     text.parse().and_then(|span: Span| if span.0.is_zero() { Err("it must be longer than 0".into()) } else { Ok(span) })
 }
 
 fn some_size(text: &str) -> Result<Size, String> {
     text.parse().and_then(|size: Size| if size.0 == 0 { Err("it must be more than 0".into()) } else { Ok(size) })
-}
-
-fn number_and_unit(text: &str, units: &[(&str, u64)]) -> Option<u64> {
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let (_, factor) = units.iter().find(|(name, _)| *name == unit.trim())?;
-    number.parse::<u64>().ok()?.checked_mul(*factor)
 }
 
 fn identity_text(text: &str) -> Result<String, String> {

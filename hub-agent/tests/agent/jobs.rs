@@ -412,7 +412,8 @@ pub async fn keep_running(hub: &Hub, id: HubJobUuid) -> (String, Child) {
     loop {
         tokio::select! {
             end = hub.end(id) => return (end, agent),
-            status = agent.wait() => assert_eq!(status.unwrap().code(), Some(0)),
+            // 1 after a trial that failed.
+            status = agent.wait() => assert!(matches!(status.unwrap().code(), Some(0 | 1))),
         }
         agent = launched(hub).spawn().unwrap();
     }

@@ -8,6 +8,7 @@
 )]
 
 mod certificates;
+mod claim;
 mod helper;
 mod jobs;
 mod releases;

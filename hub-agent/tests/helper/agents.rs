@@ -50,6 +50,19 @@ fn at_most_three_versions_are_kept_and_none_in_use_goes() {
 }
 
 #[test]
+fn the_same_program_counts_as_the_newest_manifest_says() {
+    let site = Site::new();
+    let [three, nine, five] = [3, 9, 5].map(|counter| site.agent("1.0.0", counter, b"program"));
+    let staged = stage(&site, &three, &[]).unwrap();
+    for again in [&nine, &five] {
+        assert_eq!(stage(&site, again, &[]).unwrap(), staged);
+    }
+    site.helper().clean_agent(&[], Some(&staged.dir)).unwrap();
+    assert_eq!(reason(stage(&site, &site.agent("1.0.1", 8, b"program 8"), &[])), Reason::CounterTooLow);
+    stage(&site, &site.agent("1.0.2", 9, b"program 9"), &[]).unwrap();
+}
+
+#[test]
 fn a_version_that_was_only_tried_does_not_count() {
     let site = Site::new();
     let tried = stage(&site, &site.agent("2.0.0", 9, b"new"), &[]).unwrap();

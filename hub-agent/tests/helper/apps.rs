@@ -145,6 +145,71 @@ fn a_uuid_stands_for_one_app_and_a_release_uuid_for_one_release() {
 }
 
 #[test]
+fn what_was_staged_before_a_newer_release_was_kept_is_neither_run_nor_kept() {
+    let site = Site::new();
+    let helper = site.helper();
+    let [app, staged, active] = [(); 3].map(|()| AppUuid::new());
+    let (one, two) = (site.app("1.0.0", 1, &app_with([]), |_| {}), site.app("2.0.0", 2, &app_with([]), |_| {}));
+    site.stage(staged, &one).unwrap();
+    site.stage(active, &one).unwrap();
+    helper.activate_app(active, one.release_uuid).unwrap();
+    site.install(app, &two);
+    assert_eq!(reason(helper.activate_app(staged, one.release_uuid)), Reason::CounterTooLow);
+    assert!(site.unit(staged).is_none());
+    assert_eq!(reason(helper.commit_app(active)), Reason::CounterTooLow);
+    helper.rollback_app(active).unwrap();
+    assert!(site.state(active).is_none());
+    helper.activate_app(app, two.release_uuid).unwrap();
+
+    let back = site.app("1.0.0", 1, &app_with([]), |manifest| manifest.downgrade = true);
+    site.install(app, &back);
+    helper.activate_app(app, back.release_uuid).unwrap();
+    helper.commit_app(app).unwrap();
+}
+
+#[test]
+fn an_app_cannot_nest_itself_too_deep_to_be_removed() {
+    let site = Site::new();
+    let app = AppUuid::new();
+    site.install(app, &site.app("1.0.0", 1, &app_with([]), |_| {}));
+    let kept = format!("var/lib/private/hub-app-{app}");
+    site.write("elsewhere/file", b"not the app's");
+    // From the deepest up: the whole path would be too long for the system.
+    let nest = |deep: &str| {
+        std::fs::create_dir_all(site.path(deep)).unwrap();
+        for level in 0..3_000 {
+            let (next, file) = (site.path("next"), site.path(&format!("next/file{level}")));
+            std::fs::create_dir(&next).unwrap();
+            std::fs::rename(site.path(deep), next.join("1")).unwrap();
+            std::fs::write(file, "").unwrap();
+            std::fs::rename(next, site.path(deep)).unwrap();
+        }
+    };
+    for deep in ["1", "deep"] {
+        nest(&format!("{kept}/{deep}"));
+    }
+    site.write(&format!("{kept}/2"), b"a name that is taken");
+    symlink(site.path("elsewhere"), site.path(&format!("{kept}/1/link"))).unwrap();
+    symlink(site.path("elsewhere"), site.path(&format!("{kept}/deep/1/1/link"))).unwrap();
+    site.helper().remove_app(app).unwrap();
+    assert!(!site.path(&kept).exists() && site.path("elsewhere/file").exists());
+}
+
+#[test]
+fn the_room_that_the_agents_settings_leave_to_others_is_left() {
+    let mut site = Site::new();
+    site.headroom = None;
+    site.restart();
+    let app = AppUuid::new();
+    let release = site.app("1.0.0", 1, &app_with([]), |_| {});
+    site.stage(app, &release).unwrap();
+    site.helper().remove_app(app).unwrap();
+    site.write("etc/hub-agent/config.toml", b"disk-headroom = \"1000000GiB\"\n");
+    site.restart();
+    assert_eq!(reason(site.stage(app, &release)), Reason::NoSpace);
+}
+
+#[test]
 fn an_app_whose_state_is_damaged_can_be_removed_and_is_in_nobodys_way() {
     let mut site = Site::new();
     let (app, other) = (AppUuid::new(), AppUuid::new());

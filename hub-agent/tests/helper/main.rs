@@ -1,5 +1,5 @@
 //! The real helper, as a process on a root directory of its own: what it does, what it refuses, and that it can be killed at any moment.
-//! Units are written there and not started: that takes a running systemd (tests/system/vm).
+//! Units are written there and not started, or by a systemctl that only notes it: the rest takes a running systemd (tests/system/vm).
 
 #![allow(
     clippy::unwrap_used,
@@ -16,3 +16,4 @@ mod asking;
 mod kills;
 mod releases;
 mod site;
+mod units;

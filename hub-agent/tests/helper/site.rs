@@ -17,7 +17,11 @@ pub struct Site {
     dir: tempfile::TempDir,
     pub keys: KeyPair,
     helper: Option<Child>,
-    headroom: u64,
+    /// From the agent's configuration file where this is nothing.
+    pub headroom: Option<u64>,
+    /// No file can be written to, as on a disk that is full.
+    pub is_full: bool,
+    systemctl: Option<PathBuf>,
 }
 
 pub struct Release {
@@ -36,7 +40,14 @@ impl Site {
 
     pub fn with_headroom(headroom: u64) -> Self {
         let keys = KeyPair::generate_unencrypted_keypair().unwrap();
-        let mut site = Self { dir: tempfile::tempdir().unwrap(), keys, helper: None, headroom };
+        let mut site = Self {
+            dir: tempfile::tempdir().unwrap(),
+            keys,
+            helper: None,
+            headroom: Some(headroom),
+            is_full: false,
+            systemctl: None,
+        };
         for dir in ["var/lib/hub-agent", "var/lib/private", "etc/hub-agent/release-keys/app", "etc/systemd/system"] {
             std::fs::create_dir_all(site.path(dir)).unwrap();
         }
@@ -66,9 +77,14 @@ impl Site {
     }
 
     pub fn start(&mut self) {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_hub-agent-helper"));
-        command.arg("--root").arg(self.dir.path()).arg("--listen").arg(self.socket());
-        command.arg("--disk-headroom").arg(self.headroom.to_string());
+        // Fewer descriptors than systemd gives it: none is kept for long.
+        let full = if self.is_full { "trap '' XFSZ; ulimit -S -f 0;" } else { "" };
+        let mut command = Command::new("sh");
+        command.arg("-c").arg(format!("ulimit -n 128; {full} exec \"$0\" \"$@\""));
+        command.arg(env!("CARGO_BIN_EXE_hub-agent-helper")).arg("--root").arg(self.dir.path());
+        command.arg("--listen").arg(self.socket());
+        command.args(self.headroom.map(|bytes| format!("--disk-headroom={bytes}")));
+        command.args(self.systemctl.iter().flat_map(|program| [Path::new("--systemctl"), program]));
         let _ = std::fs::remove_file(self.socket());
         self.helper = Some(command.stdin(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
         while UnixStream::connect(self.socket()).is_err() {
@@ -87,6 +103,31 @@ impl Site {
         self.kill();
         self.helper.take().unwrap().wait().unwrap();
         self.start();
+    }
+
+    /// From now on there is a systemd, whose units are as they are told to be.
+    pub fn with_systemd(&mut self) {
+        let [log, shown, fails] = ["systemctl.log", "systemctl.shown", "systemctl.fails"].map(|name| self.path(name));
+        let (log, shown, fails) = (log.display(), shown.display(), fails.display());
+        let script = format!(
+            "#!/bin/sh\nulimit -S -f unlimited\necho \"$3 $4\" >>{log}\ncase $3 in\nshow) cat {shown} ;;\nstart|restart) ! cat {fails} 2>/dev/null ;;\nesac\n"
+        );
+        self.write("systemctl", script.as_bytes());
+        std::fs::set_permissions(self.path("systemctl"), PermissionsExt::from_mode(0o755)).unwrap();
+        self.units_are("loaded", "active", "success");
+        self.systemctl = Some(self.path("systemctl"));
+        self.restart();
+    }
+
+    pub fn units_are(&self, load: &str, active: &str, result: &str) {
+        self.write("systemctl.shown", format!("LoadState={load}\nActiveState={active}\nResult={result}\n").as_bytes());
+    }
+
+    /// What it was asked since this was called last, a word and a unit each.
+    pub fn asked_of_systemd(&self) -> Vec<String> {
+        let asked = std::fs::read_to_string(self.path("systemctl.log")).unwrap_or_default();
+        let _ = std::fs::remove_file(self.path("systemctl.log"));
+        asked.lines().map(|line| line.trim().to_owned()).collect()
     }
 
     pub fn helper(&self) -> Helper {

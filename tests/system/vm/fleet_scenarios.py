@@ -19,6 +19,8 @@ with open(os.environ["STATE_DIRECTORY"] + "/heard", "ab", 0) as file:
         file.write(line)'
 """
 SLEEPER = 'echo {version} >"$STATE_DIRECTORY/version"\nexec sleep 1000000\n'
+# Never says that it is ready.
+HANGS = b"#!/bin/sh\nexec sleep 1000000\n"
 # Starts, listens, and finds no service.
 LOST = b'#!/bin/sh\nexec /usr/bin/hub-agent "$@" --service-url http://10.0.2.2:9\n'
 
@@ -41,11 +43,17 @@ def app_version(hub):
     return hub.vm.run(f"cat /var/lib/hub-app-{hub.releases.app}/version")[1].strip()
 
 
-def traces_of_app(hub):
-    """Files, units and users that name the app."""
+def user_of_app(hub):
+    """The id of the user that systemd has made for the app: its name says nothing of the app."""
+    return hub.vm.sh(f"ps -o uid= -p $(systemctl show -p MainPID --value {hub.app_unit()})").strip()
+
+
+def traces_of_app(hub, user):
+    """Files and units that name the app, its user, and processes of that user's."""
     app = hub.releases.app
     return hub.vm.run(f"find /etc /run /usr /var -name '*{app}*' -not -path '/var/log/*'; systemctl list-units --all --plain --no-legend '*{app}*'; "
-                      f"systemctl list-unit-files --no-legend '*{app}*'; getent passwd | grep hub-app")[1].strip()
+                      f"systemctl list-unit-files --no-legend '*{app}*'; getent passwd {user}; ls -d /run/systemd/dynamic-uid/{user} 2>/dev/null; "
+                      f"pgrep -a -U {user}; ls -A /var/lib/hub-agent/downloads 2>/dev/null")[1].strip()
 
 
 def app_comes_and_goes(stage):
@@ -70,8 +78,10 @@ def app_comes_and_goes(stage):
     until("the hub to report it", lambda: (now := hub.reported()) and now["version"] == "2.0.0" and now["state"] == "RUNNING", 60, 1)
     hub.ended(hub.install(crashes), "FAILED", "FAILED_BEFORE")
     hub.ended(hub.install(crashes, force=True), "FAILED", "HEALTH_CHECK_FAILED")
+    user = user_of_app(hub)
+    expect(hub.vm.run(f"test -e /run/systemd/dynamic-uid/{user}")[0] == 0, f"the app's user {user} is none of systemd's")
     hub.ended(hub.remove(), "SUCCEEDED")
-    expect(not traces_of_app(hub), f"removal left this: {traces_of_app(hub)}")
+    expect(not traces_of_app(hub, user), f"removal left this: {traces_of_app(hub, user)}")
     until("the hub to report that it is gone", lambda: hub.reported() is None, 60, 1)
 
 
@@ -106,6 +116,7 @@ def bad_updates_change_nothing(stage):
     cases = [
         ("a build that does not start", releases.agent("0.2.2", content=b"\x7fELF and nothing else"), "DID_NOT_START"),
         ("a build that ends at once", releases.agent("0.2.3", content=b"#!/bin/sh\nexit 1\n"), "DID_NOT_START"),
+        ("a build that hangs at its start", releases.agent("0.2.6", content=HANGS), "NOT_CONFIRMED"),
         ("a build that does not reach the service", releases.agent("0.2.4", content=LOST), "NOT_CONFIRMED"),
         ("a key the hub does not know", releases.agent("0.2.5", key="foreign"), "BAD_SIGNATURE"),
         ("a file that is not what was signed", spoiled, "DIGEST_MISMATCH"),
@@ -213,6 +224,9 @@ def power_cut_jobs(stage):
                 raise Failure(f"{what}: {failure}\n{hub.job_events(job)}\n{stage.journal(hub.vm)}") from None
             results[kind, found["status"]] = results.get((kind, found["status"]), 0) + 1
             print(f"       {what}: {found['status']}", flush=True)
+        address = "C0:00:00:00:25:01"
+        with Radio(hub.vm, [advert(address)]):
+            own.heard(address)
         print("       " + ", ".join(f"{kind} {status} {count}" for (kind, status), count in sorted(results.items())), flush=True)
     finally:
         if vm:

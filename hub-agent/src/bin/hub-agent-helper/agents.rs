@@ -31,8 +31,12 @@ pub fn stage(
     let dir = format!("{}-{}", manifest.version, manifest.sha256.get(..12).unwrap_or_default());
     let version = root.join(VERSIONS).join(&dir);
     let staged = StagedAgent { dir: dir.clone(), version: manifest.version.clone() };
-    // The same file under another manifest is the same program.
+    // The same file under another manifest is the same program. What counts when it has proven itself is the newest manifest.
     if version.exists() {
+        if !read_manifest(&version).is_ok_and(|found| found.counter >= manifest.counter) {
+            durable::replace(&version.join("manifest.json"), manifest_text.as_bytes(), 0o644)
+                .map_err(internal("cannot write the manifest"))?;
+        }
         return Ok(staged);
     }
     clear_staging(root)?;

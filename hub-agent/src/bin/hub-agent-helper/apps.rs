@@ -68,23 +68,30 @@ impl Apps<'_> {
         for directory in [UNITS, STARTED_UNITS] {
             durable::remove_unfinished(&self.root.join(directory)).map_err(cannot())?;
         }
+        let mut rewritten = false;
         for app in self.list()? {
-            // One app that is damaged is not to be in the way of the others.
-            if let Err(error) = self.settle_one(app) {
-                log(format_args!("app {app} is not as it should be: {error}"));
+            match self.settle_one(app) {
+                Ok(unit_changed) => rewritten |= unit_changed,
+                // One app that is damaged is not to be in the way of the others.
+                Err(error) => log(format_args!("app {app} is not as it should be: {error}")),
             }
+        }
+        // A new version of the helper may write units otherwise.
+        if rewritten && let Err(error) = self.systemd.reload() {
+            log(format_args!("units were written anew, and are not loaded: {error}"));
         }
         Ok(())
     }
 
-    fn settle_one(&self, app: AppUuid) -> Result<(), Refusal> {
+    /// Whether its unit is another one now.
+    fn settle_one(&self, app: AppUuid) -> Result<bool, Refusal> {
         durable::remove_unfinished(&self.dir(app)).map_err(internal("cannot clean up"))?;
         match self.state(app)? {
-            Some(state) if state.removing => self.remove(app),
+            Some(state) if state.removing => self.remove(app).map(|()| false),
             // Nothing of it was ever there.
-            Some(state) if state.active.is_none() && self.releases(app)?.is_empty() => self.remove(app),
+            Some(state) if state.active.is_none() && self.releases(app)?.is_empty() => self.remove(app).map(|()| false),
             Some(state) => self.apply(app, &state),
-            None => self.remove(app),
+            None => self.remove(app).map(|()| false),
         }
     }
 
@@ -173,6 +180,10 @@ impl Apps<'_> {
         if !self.releases(app)?.contains(&release) {
             return Err(not_staged());
         }
+        if state.committed != Some(release) {
+            // Another release of that name may have been kept since this one was staged.
+            counters::check(self.root, &self.manifest(app, release)?)?;
+        }
         if state.active != Some(release) {
             state.active = Some(release);
             state.started = false;
@@ -203,10 +214,16 @@ impl Apps<'_> {
         let nothing = || refuse(Reason::NotStaged, format!("app {app} has no active release"));
         let mut state = self.state(app)?.filter(|state| !state.removing).ok_or_else(nothing)?;
         let active = state.active.ok_or_else(nothing)?;
-        counters::raise(self.root, &self.manifest(app, active)?)?;
+        let manifest = self.manifest(app, active)?;
+        if state.committed != Some(active) {
+            counters::check(self.root, &manifest)?;
+        }
+        counters::raise(self.root, &manifest)?;
         state.committed = Some(active);
         self.write(app, &state)?;
-        self.apply(app, &state)?;
+        if self.apply(app, &state)? {
+            self.systemd.reload()?;
+        }
         self.prune(app, &state)
     }
 
@@ -214,7 +231,12 @@ impl Apps<'_> {
     pub fn remove(&self, app: AppUuid) -> Result<(), Refusal> {
         let cannot = || internal(format!("cannot remove app {app}"));
         match self.state(app) {
-            Ok(Some(state)) => self.write(app, &State { removing: true, ..state })?,
+            Ok(Some(state)) => {
+                // It may be what fills the disk. Cut off, it is finished when it is asked for again.
+                if let Err(error) = self.write(app, &State { removing: true, ..state }) {
+                    log(format_args!("app {app} is removed all the same: {error}"));
+                }
+            }
             Ok(None) => {}
             Err(damaged) => log(damaged),
         }
@@ -240,7 +262,7 @@ impl Apps<'_> {
                 Err(error) => log(format_args!("app {app} is left out: {error}")),
             }
         }
-        if self.root.is_running() {
+        if self.systemd.runs() {
             let active = apps.iter().filter(|app| app.active.is_some());
             let units: Vec<String> = active.map(|app| unit::file_name(app.app_uuid)).collect();
             let mut states = self.systemd.states(&units)?;
@@ -273,7 +295,10 @@ impl Apps<'_> {
 
     /// Has systemd run the active release. When it runs already, it is left alone.
     fn run(&self, app: AppUuid, mut state: State) -> Result<(), Refusal> {
-        self.apply(app, &state)?;
+        let rewritten = self.apply(app, &state)?;
+        if rewritten || !state.started {
+            self.systemd.reload()?;
+        }
         let unit = unit::file_name(app);
         if state.started {
             return self.systemd.start(&unit);
@@ -283,17 +308,18 @@ impl Apps<'_> {
         self.write(app, &state)
     }
 
-    /// Makes unit and links what the state says.
-    fn apply(&self, app: AppUuid, state: &State) -> Result<(), Refusal> {
+    /// Makes unit and links what the state says. Whether the unit was another one.
+    fn apply(&self, app: AppUuid, state: &State) -> Result<bool, Refusal> {
         let cannot = || internal(format!("cannot write the unit of app {app}"));
         let (units, started_units) = (self.root.join(UNITS), self.root.join(STARTED_UNITS));
         let file_name = unit::file_name(app);
+        let mut rewritten = false;
         if let Some(active) = state.active {
             let manifest = self.manifest(app, active)?;
             let files = Path::new("/").join(APPS).join(app.to_string()).join("versions").join(active.to_string());
             let text = unit::text(app, &manifest.name, &manifest.version, run_of(&manifest)?, &files.join("files"));
             durable::make_dir(&started_units).map_err(cannot())?;
-            durable::replace(&units.join(&file_name), text.as_bytes(), 0o644).map_err(cannot())?;
+            rewritten = durable::replace(&units.join(&file_name), text.as_bytes(), 0o644).map_err(cannot())?;
             let target = Path::new("/").join(UNITS).join(&file_name);
             durable::link(&started_units.join(&file_name), &target).map_err(cannot())?;
         }
@@ -306,7 +332,7 @@ impl Apps<'_> {
             }
             .map_err(cannot())?;
         }
-        Ok(())
+        Ok(rewritten)
     }
 
     /// Drops the releases that are neither active nor committed.
@@ -375,6 +401,7 @@ impl Apps<'_> {
     fn write(&self, app: AppUuid, state: &State) -> Result<(), Refusal> {
         let json = serde_json::to_vec(state).map_err(|error| refuse(Reason::Internal, error))?;
         durable::replace(&self.dir(app).join("state.json"), &json, 0o644)
+            .map(drop)
             .map_err(internal(format!("cannot write the state of app {app}")))
     }
 }

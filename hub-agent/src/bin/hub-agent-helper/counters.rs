@@ -54,7 +54,7 @@ pub fn raise(root: &Root, manifest: &ReleaseManifest) -> Result<(), Refusal> {
     }
     *highest = manifest.counter;
     let json = serde_json::to_vec(&counters).map_err(|error| refuse(Reason::Internal, error))?;
-    durable::replace(&file(root), &json, 0o600).map_err(internal("cannot write the counters"))
+    durable::replace(&file(root), &json, 0o600).map(drop).map_err(internal("cannot write the counters"))
 }
 
 /// Removes what a killed helper left unfinished.

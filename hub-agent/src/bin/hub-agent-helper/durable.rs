@@ -1,11 +1,15 @@
 //! Changes on disk that are there whole or not at all, also after a power cut: written beside, synced, renamed, the directory synced.
 //! Works only in directories that nobody but the helper can write to: links in them are the helper's own.
 
-use std::ffi::OsStr;
+use std::ffi::{CStr, CString, OsStr};
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, RenameFlags, openat, renameat_with, unlinkat};
+use rustix::io::Errno;
 
 /// What is not finished has this at the end of its name.
 const UNFINISHED: &str = ".hub-agent-helper-new";
@@ -21,17 +25,18 @@ pub fn make_dir(path: &Path) -> io::Result<()> {
     sync_dir(parent)
 }
 
-/// Replaces a file's content. Does nothing when it is that already.
-pub fn replace(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
+/// Replaces a file's content. Does nothing, and says so, when it is that already.
+pub fn replace(path: &Path, content: &[u8], mode: u32) -> io::Result<bool> {
     if fs::read(path).is_ok_and(|found| found == content) {
-        return Ok(());
+        return Ok(false);
     }
     let unfinished = beside(path);
     remove(&unfinished)?;
     let mut file = File::options().write(true).create_new(true).mode(mode).open(&unfinished)?;
     file.write_all(content)?;
     file.sync_all()?;
-    rename(&unfinished, path)
+    rename(&unfinished, path)?;
+    Ok(true)
 }
 
 /// Makes or switches a symbolic link.
@@ -55,7 +60,7 @@ pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
 /// Removes a file, a link, or a directory with all in it. It is no error when there is none. Links are never followed.
 pub fn remove(path: &Path) -> io::Result<()> {
     let removed = match fs::symlink_metadata(path) {
-        Ok(found) if found.is_dir() => fs::remove_dir_all(path),
+        Ok(found) if found.is_dir() => remove_tree(path),
         Ok(_) => fs::remove_file(path),
         Err(error) => Err(error),
     };
@@ -63,6 +68,60 @@ pub fn remove(path: &Path) -> io::Result<()> {
         Ok(()) => sync_dir(parent(path)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         Err(error) => Err(error),
+    }
+}
+
+/// Removes a directory with all in it, however deep: an app may nest its directories further than there are descriptors, or stack. So a
+/// directory in it is emptied into it, until there is nothing left. Links are never followed.
+fn remove_tree(path: &Path) -> io::Result<()> {
+    let within = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let tree = openat(CWD, path, within, Mode::empty())?;
+    let mut moved = 0_u64;
+    loop {
+        let mut found_directory = false;
+        for name in entries(&tree)? {
+            let name = name?;
+            if unlink_unless_directory(&tree, &name)? {
+                continue;
+            }
+            found_directory = true;
+            let directory = openat(&tree, &name, within, Mode::empty())?;
+            for name in entries(&directory)? {
+                let name = name?;
+                if !unlink_unless_directory(&directory, &name)? {
+                    move_up(&directory, &name, &tree, &mut moved)?;
+                }
+            }
+            unlinkat(&tree, &name, AtFlags::REMOVEDIR)?;
+        }
+        if !found_directory {
+            return fs::remove_dir(path);
+        }
+    }
+}
+
+fn entries(directory: &OwnedFd) -> io::Result<impl Iterator<Item = io::Result<CString>>> {
+    let names = Dir::read_from(directory)?.map(|entry| Ok(entry?.file_name().to_owned()));
+    Ok(names.filter(|name| !name.as_ref().is_ok_and(|name| matches!(name.to_bytes(), b"." | b".."))))
+}
+
+/// False for a directory.
+fn unlink_unless_directory(parent: &OwnedFd, name: &CStr) -> io::Result<bool> {
+    match unlinkat(parent, name, AtFlags::empty()) {
+        Ok(()) | Err(Errno::NOENT) => Ok(true),
+        Err(Errno::ISDIR) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Under a name that nothing has there.
+fn move_up(from: &OwnedFd, name: &CStr, to: &OwnedFd, moved: &mut u64) -> io::Result<()> {
+    loop {
+        *moved += 1;
+        match renameat_with(from, name, to, format!("{moved}"), RenameFlags::NOREPLACE) {
+            Err(Errno::EXIST) => {}
+            done => return Ok(done?),
+        }
     }
 }
 

@@ -8,6 +8,7 @@ mod agents;
 mod apps;
 mod counters;
 mod durable;
+mod headroom;
 mod refusal;
 mod release;
 mod root;
@@ -48,9 +49,12 @@ struct Args {
     /// Make a socket and listen on it. Without this, standard input is a listening socket, as systemd gives it
     #[arg(long, value_name = "PATH")]
     listen: Option<PathBuf>,
-    /// Bytes that the disk has to have left after an installation
-    #[arg(long, default_value_t = 64 << 20, value_name = "BYTES")]
-    disk_headroom: u64,
+    /// Bytes that the disk has to have left after an installation [default: disk-headroom of /etc/hub-agent/config.toml, else 64 MiB]
+    #[arg(long, value_name = "BYTES")]
+    disk_headroom: Option<u64>,
+    /// Ask this program in place of systemctl, also where the system does not run
+    #[arg(long, value_name = "PROGRAM")]
+    systemctl: Option<PathBuf>,
 }
 
 fn main() -> ExitCode {
@@ -83,7 +87,9 @@ fn run(args: &Args) -> io::Result<()> {
             listener
         }
     };
-    let mut helper = Helper { systemd: Systemd::of(&root), root, headroom: args.disk_headroom, is_settled: false };
+    let headroom = args.disk_headroom.unwrap_or_else(|| headroom::configured(&root));
+    let systemd = Systemd::of(&root, args.systemctl.clone());
+    let mut helper = Helper { systemd, root, headroom, is_settled: false };
     server::serve(&listener, &mut helper)
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -22,17 +23,21 @@ const PROPERTIES: &str =
 
 /// systemd, if it runs the system the helper works on.
 pub struct Systemd {
-    runs: bool,
+    /// What it is asked with.
+    systemctl: Option<PathBuf>,
 }
 
 impl Systemd {
-    pub fn of(root: &Root) -> Self {
-        Self { runs: root.is_running() }
+    pub fn of(root: &Root, systemctl: Option<PathBuf>) -> Self {
+        Self { systemctl: systemctl.or_else(|| root.is_running().then(|| "systemctl".into())) }
     }
 
-    /// Has systemd run what the unit's file says now.
+    pub fn runs(&self) -> bool {
+        self.systemctl.is_some()
+    }
+
+    /// Has systemd run what is loaded of the unit now.
     pub fn restart(&self, unit: &str) -> Result<(), Refusal> {
-        self.reload()?;
         self.start_anew("restart", unit)
     }
 
@@ -44,7 +49,13 @@ impl Systemd {
     fn start_anew(&self, verb: &str, unit: &str) -> Result<(), Refusal> {
         // One that ended too often would not be started. It is an error when systemd does not know it yet.
         let _ = self.systemctl(&["reset-failed", unit]);
-        self.systemctl(&[verb, unit]).map(drop).map_err(|error| refuse(Reason::StartFailed, error))
+        let Err(error) = self.systemctl(&[verb, unit]) else { return Ok(()) };
+        let shown = self.systemctl(&["show", PROPERTIES, "--property=LoadState", unit]).map_err(failed)?;
+        match is_the_units_own_fault(&shown) {
+            true => Err(refuse(Reason::StartFailed, error)),
+            // A busy systemd, or a bus that is away, says nothing about the release.
+            false => Err(failed(error)),
+        }
     }
 
     /// Stops a unit, if systemd knows it.
@@ -63,7 +74,8 @@ impl Systemd {
         self.reload()
     }
 
-    fn reload(&self) -> Result<(), Refusal> {
+    /// Has systemd load units that were written anew.
+    pub fn reload(&self) -> Result<(), Refusal> {
         self.systemctl(&["daemon-reload"]).map(drop).map_err(failed)
     }
 
@@ -83,11 +95,9 @@ impl Systemd {
 
     /// What it says; nothing where systemd does not run the system.
     fn systemctl(&self, arguments: &[&str]) -> Result<String, String> {
-        if !self.runs {
-            return Ok(String::new());
-        }
+        let Some(systemctl) = &self.systemctl else { return Ok(String::new()) };
         let verb = arguments.first().copied().unwrap_or_default();
-        run(arguments).map_err(|error| format!("systemctl {verb}: {error}"))
+        run(systemctl, arguments).map_err(|error| format!("systemctl {verb}: {error}"))
     }
 }
 
@@ -95,8 +105,8 @@ fn failed(message: String) -> Refusal {
     refuse(Reason::Internal, message)
 }
 
-fn run(arguments: &[&str]) -> io::Result<String> {
-    let mut child = Command::new("systemctl")
+fn run(systemctl: &Path, arguments: &[&str]) -> io::Result<String> {
+    let mut child = Command::new(systemctl)
         .args(["--no-pager", "--no-ask-password"])
         .args(arguments)
         .stdin(Stdio::null())
@@ -121,6 +131,15 @@ fn run(arguments: &[&str]) -> io::Result<String> {
             Err(io::Error::other(said.lines().next().unwrap_or_default().to_owned()))
         }
     }
+}
+
+/// Whether a unit that was not started is one that cannot be, by the answer of `systemctl show`.
+fn is_the_units_own_fault(shown: &str) -> bool {
+    let is = |name: &str, values: &[&str]| {
+        let mut lines = shown.lines().filter_map(|line| line.split_once('='));
+        lines.any(|(found, value)| found == name && values.contains(&value))
+    };
+    is("ActiveState", &["failed"]) || is("LoadState", &["bad-setting", "error"]) || !is("Result", &["success", ""])
 }
 
 /// The answer of `systemctl show`: a paragraph for each unit, a property on each line.
@@ -158,6 +177,24 @@ fn parse(shown: &str, now_micros: u64) -> HashMap<String, UnitState> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_release_is_to_blame_when_its_unit_failed() {
+        let shown = |load: &str, active: &str, result: &str| {
+            format!("Id=a.service\nLoadState={load}\nActiveState={active}\nResult={result}\nNRestarts=0\n")
+        };
+        for (load, active, result, is_its_own) in [
+            ("loaded", "failed", "exit-code", true),
+            ("loaded", "activating", "exit-code", true),
+            ("bad-setting", "inactive", "success", true),
+            ("loaded", "inactive", "success", false),
+            ("loaded", "activating", "success", false),
+            ("not-found", "inactive", "success", false),
+        ] {
+            let shown = shown(load, active, result);
+            assert_eq!(is_the_units_own_fault(&shown), is_its_own, "{shown}");
+        }
+    }
 
     #[test]
     fn every_unit_systemctl_shows_is_understood() {

@@ -69,12 +69,11 @@ pub fn text(app: AppUuid, app_name: &str, version: &str, run: &AppRun, files: &P
     line("# Written by hub-agent-helper, which writes it anew with every release of the app.".into());
     line("[Unit]".into());
     line(format!("Description=Hub app {app_name} {version}"));
-    // The folder of the BLE socket is there once the agent has been started.
+    // The folder of the BLE socket is there from the start of the hub, the socket once the agent runs.
     line("After=network.target hub-agent.service".into());
-    // An app that ends so often does nothing any more but wear the disk. Waiting a quarter of a minute each time, it has then tried for
-    // at least 15 minutes.
-    line("StartLimitIntervalSec=3600".into());
-    line("StartLimitBurst=60".into());
+    // A hub in the field has nobody to start it again: what is in an app's way may be over tomorrow. Half a minute between its starts
+    // spares the disk.
+    line("StartLimitIntervalSec=0".into());
     line(String::new());
     line("[Service]".into());
     line("Type=exec".into());
@@ -90,7 +89,7 @@ pub fn text(app: AppUuid, app_name: &str, version: &str, run: &AppRun, files: &P
     }
     line(format!("SyslogIdentifier=hub-app-{app_name}"));
     line("Restart=on-failure".into());
-    line("RestartSec=15".into());
+    line("RestartSec=30".into());
     line("TimeoutStartSec=30".into());
     line("TimeoutStopSec=10".into());
     line(format!("MemoryMax={}", run.memory_bytes));

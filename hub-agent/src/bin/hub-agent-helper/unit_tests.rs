@@ -51,7 +51,7 @@ fn an_app_gets_what_its_manifest_asks_for_and_no_more() {
     for line in ["PrivateNetwork=yes", "IPAddressDeny=any", "RestrictAddressFamilies=AF_UNIX", "DynamicUser=yes"] {
         assert!(has(&bare, line), "{line} is missing in\n{bare}");
     }
-    for line in ["MemoryMax=67108864", "MemorySwapMax=0", "CPUQuota=50%", "TasksMax=64"] {
+    for line in ["MemoryMax=67108864", "MemorySwapMax=0", "CPUQuota=50%", "TasksMax=64", "StartLimitIntervalSec=0"] {
         assert!(has(&bare, line), "{line} is missing in\n{bare}");
     }
     assert!(!has(&bare, &state) && !has(&bare, ble) && !bare.contains("HUB_BLE_SOCKET"), "{bare}");

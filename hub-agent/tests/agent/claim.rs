@@ -1,0 +1,48 @@
+//! `hub-agent claim` by root, where the state directory is the agent's user's.
+
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::path::Path;
+
+use super::service::{CODE, HUB, Service};
+use super::{Site, output, text};
+
+/// Of nobody on this machine.
+const USER: u32 = 54_321;
+
+fn all_in(directory: &Path) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    entries
+        .flat_map(|path| if path.is_dir() { [vec![path.clone()], all_in(&path)].concat() } else { vec![path] })
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_root_claims_belongs_to_the_agents_user() {
+    // Only root can become somebody else.
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let (site, service) = (Site::new(1, 1), Service::start().await);
+    std::fs::set_permissions(site.path(""), PermissionsExt::from_mode(0o755)).unwrap();
+    std::fs::create_dir(site.state()).unwrap();
+    std::fs::set_permissions(site.state(), PermissionsExt::from_mode(0o700)).unwrap();
+    chown(site.state(), Some(USER), Some(USER)).unwrap();
+    // The code's file is root's alone; and the agent's user cannot have root write elsewhere.
+    std::fs::write(site.path("code"), format!("{CODE}\n")).unwrap();
+    std::fs::set_permissions(site.path("code"), PermissionsExt::from_mode(0o600)).unwrap();
+    std::fs::write(site.path("elsewhere"), "root's").unwrap();
+    std::fs::set_permissions(site.path("elsewhere"), PermissionsExt::from_mode(0o644)).unwrap();
+    std::os::unix::fs::symlink(site.path("elsewhere"), site.state().join("spool.db")).unwrap();
+    let mut claim = site.command("claim");
+    claim.args(["--service-url", &service.url()]).arg("--code-file").arg(site.path("code"));
+    let claimed = output(claim).await;
+    assert_eq!(claimed.status.code(), Some(0), "{}", text(&claimed.stderr));
+    assert!(text(&claimed.stdout).contains(HUB), "{}", text(&claimed.stdout));
+    let made = all_in(&site.state());
+    assert!(made.contains(&site.state().join("credentials.json")), "{made:?}");
+    for path in made {
+        let found = std::fs::symlink_metadata(&path).unwrap();
+        assert!(found.is_symlink() || (found.uid(), found.gid()) == (USER, USER), "{} is root's", path.display());
+    }
+    assert_eq!(std::fs::read_to_string(site.path("elsewhere")).unwrap(), "root's");
+}
