@@ -12,18 +12,22 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 pub const HELP: &str = "\
-A release is a file, a manifest that says which file it is, and a minisign signature of the manifest. Hubs install nothing else.
+A release is a file, a manifest that says which file it is, and a minisign signature of the
+manifest. Hubs install nothing else.
 
-  hub-cloud release keygen --out release --password-stdin < password.txt
-      makes release.key, to be kept offline, and release.pub. Put release.pub into agent/ or app/ of the service's release-keys
-      directory, and into /etc/hub-agent/release-keys/agent/ or app/ of the hubs.
+  hub-cloud release keygen --out agent --password-stdin < password.txt
+  hub-cloud release keygen --out app --password-stdin < password.txt
+      make agent.key and agent.pub, app.key and app.pub: a pair for the agent and one for apps.
+      The .key files are to be kept offline. Put each .pub into the folder of its name, agent/ or
+      app/, of the service's release-keys directory and of /etc/hub-agent/release-keys on the hubs.
 
-  hub-cloud release sign --key release.key --kind agent --name hub-agent --version 1.4.2 --architecture aarch64 --counter 42 \\
-      --password-stdin hub-agent < password.txt
-      writes hub-agent.manifest.json and hub-agent.manifest.json.minisig: the two texts that a release is made of at
-      POST /platform/agent-releases or POST /tenant/apps/{appUuid}/releases.
+  hub-cloud release sign --key agent.key --kind agent --name hub-agent --version 1.4.2 \\
+      --architecture aarch64 --counter 42 --password-stdin hub-agent < password.txt
+      writes hub-agent.manifest.json and hub-agent.manifest.json.minisig: the two texts that a
+      release is made of at POST /platform/agent-releases or POST /tenant/apps/{appUuid}/releases.
+      hub-publish-release takes them and the file there.
 
-  hub-cloud release verify --keys release.pub hub-agent
+  hub-cloud release verify --keys agent.pub hub-agent
       tells whether file, manifest and signature belong together.";
 
 #[derive(Debug, clap::Subcommand)]

@@ -11,25 +11,33 @@ use minisign::{SecretKey, SecretKeyBox};
 use super::{Failure, Result, failed, manifest_of, measure, password, signature_of, write_whole};
 
 pub const HELP: &str = "\
-Writes FILE.manifest.json and FILE.manifest.json.minisig. The counter must grow with every release of the name: a hub takes none below the highest it
-has seen, unless the release is signed with --downgrade.
+Writes FILE.manifest.json and FILE.manifest.json.minisig. The counter must grow with every release
+of the name: a hub takes none below the highest it has seen, unless the release is signed with
+--downgrade. The version of an agent is what the program itself says (hub-agent --version).
 
-How an app runs is a TOML file (--app); only entryPoint must be there:
+How an app runs is a TOML file (--app); only entryPoint must be there. What is not said is:
 
-  entryPoint = \"bin/logger\"        # the program, as a path inside the archive
+  memoryBytes = 67108864     # 64 MiB, for the app and its children together; 4 MiB to 4 GiB
+  cpuPercent = 50            # of one processor; 1 to 400
+  network = false            # whether it may use the network
+  keepsFiles = false         # a folder that outlives updates, named by STATE_DIRECTORY
+  ble = false                # what the hub hears, from the socket HUB_BLE_SOCKET names
+  healthSecs = 30            # so long it has to run before a new version is kept; 1 to 600
+
+There may be 64 arguments and 64 variables, of up to 1,024 characters. An example:
+
+  entryPoint = \"bin/logger\"  # the program, as a path inside the archive
   arguments = [\"--interval\", \"10\"]
-  memoryBytes = 67108864           # for the app and its children together: 4 MiB to 4 GiB
-  cpuPercent = 50                  # of one processor
-  network = false
-  keepsFiles = true                # a folder that outlives updates, named by STATE_DIRECTORY
-  ble = true                       # what the hub hears, from the socket that HUB_BLE_SOCKET names
-  healthSecs = 30                  # so long it has to run before a new version is kept
-  [environment]
+  keepsFiles = true
+  ble = true
+  [environment]              # names: [A-Z_][A-Z0-9_]*, up to 64 characters
   LOG_LEVEL = \"info\"
 
 Examples:
-  hub-cloud release sign --key release.key --kind agent --name hub-agent --version 1.4.2 --architecture aarch64 --counter 42 hub-agent
-  hub-cloud release sign --key release.key --kind app --name logger --version 2.0.0 --architecture any --counter 7 --app app.toml logger.tar.zst";
+  hub-cloud release sign --key agent.key --kind agent --name hub-agent --version 1.4.2 \\
+      --architecture aarch64 --counter 42 hub-agent
+  hub-cloud release sign --key app.key --kind app --name logger --version 2.0.0 \\
+      --architecture any --counter 7 --app logger.toml logger.tar.zst";
 
 #[derive(Debug, clap::Args)]
 pub struct Options {
