@@ -283,4 +283,45 @@ mod tests {
             assert_eq!(complaint(&policy, &tally).is_some(), halts, "{tally:?}");
         }
     }
+
+    #[test]
+    fn a_step_is_over_when_its_hubs_have_shown_something() {
+        let policy = Policy { min_finished: 5, ..super::super::worker::tests::policy() };
+        let now = Timestamp::from_micros(0);
+        let rollout = Rollout {
+            policy_uuid: policy.policy_uuid,
+            release_uuid: ReleaseUuid::new(),
+            version: "1.0.0".to_owned(),
+            architecture: "any".to_owned(),
+            state: State::Running,
+            reason: None,
+            percent: 20,
+            is_wanted: true,
+            next_step_at: now,
+            judged_from: now,
+            stepped_at: now,
+            started: 0,
+            succeeded: 0,
+            failed: 0,
+            silent: 0,
+            created_at: now,
+            updated_at: now,
+        };
+        let tally = |started, succeeded, silent, open| Tally { started, succeeded, failed: 0, silent, open };
+        for (tally, secs, is_over) in [
+            (tally(0, 0, 0, 0), 0, true),
+            (tally(0, 0, 0, 9), 3600, false),
+            (tally(0, 0, 0, 9), AWAY_SECS, true),
+            (tally(200, 0, 0, 200), AWAY_SECS, false),
+            (tally(200, 4, 0, 196), 3600, false),
+            (tally(200, 4, 1, 196), 3600, true),
+            (tally(2, 1, 0, 1), 3600, false),
+            (tally(2, 2, 0, 0), 0, true),
+        ] {
+            assert_eq!(is_step_over(&policy, &rollout, &tally, now.plus_secs(secs)), is_over, "{tally:?}");
+        }
+        let halted = Rollout { state: State::Halted, ..rollout.clone() };
+        let taken_back = withdrawals(&policy, &[rollout, halted.clone(), halted]);
+        assert_eq!(taken_back.len(), 1, "one for each reason: {taken_back:?}");
+    }
 }
