@@ -99,7 +99,7 @@ async fn a_step_of_few_hubs_is_judged_before_the_next() {
     for backend in backends() {
         let fleet = Fleet::new(backend).await;
         fleet.release("2.0.0", 1).await;
-        let hubs = fleet.hubs(&fleet.tenant, 60, "1.0.0").await;
+        let hubs = fleet.hubs(&fleet.tenant, 100, "1.0.0").await;
         fleet
             .put(&json!({"scope": "GLOBAL", "rollout": {"percent": 10, "stepPercent": 10, "minFinished": 1000}}))
             .await;
@@ -107,7 +107,7 @@ async fn a_step_of_few_hubs_is_judged_before_the_next() {
         let first = fleet.waiting().await;
         let first: Vec<SimulatedHub> = hubs.into_iter().filter(|hub| first.contains(&hub.hub_uuid)).collect();
         assert!(!first.is_empty());
-        update(&first, |hub_uuid| hub_uuid == first[0].hub_uuid).await;
+        update(&first, |_| true).await;
         fleet.work().await;
         assert_eq!(text(&fleet.rollout().await, "state"), "RUNNING", "too few have finished");
         fleet.pass(3600);
