@@ -170,6 +170,11 @@ impl Error {
         self.0.status == StatusCode::INTERNAL_SERVER_ERROR
     }
 
+    /// Whether nothing else would go better now either: the database is away.
+    pub fn is_outage(&self) -> bool {
+        self.0.status == StatusCode::SERVICE_UNAVAILABLE && !self.is_serialization_failure()
+    }
+
     /// Whether it stands for an error of another kind.
     pub fn is_caused_by<E: std::error::Error + 'static>(&self) -> bool {
         self.0.cause.as_ref().is_some_and(|cause| cause.is::<E>())

@@ -183,10 +183,36 @@ impl ReleaseManifest {
         }
     }
 
-    /// Whether a machine of this architecture, as `uname -m` names it, can run the file.
-    pub fn fits(&self, architecture: &str) -> bool {
-        self.architecture == "any" || self.architecture == architecture
+    /// Whether a machine, as `uname -m` names it, can run the file.
+    pub fn fits(&self, machine: &str) -> bool {
+        architectures(Some(machine)).contains(&self.architecture.as_str())
     }
+}
+
+/// The architectures that releases may be built for if a machine is to run them, as `uname -m` names both: the best fit first, `any` last. A machine that says
+/// nothing runs what all can.
+pub fn architectures(machine: Option<&str>) -> Vec<&str> {
+    let Some(machine) = machine else { return vec!["any"] };
+    let more: &[&str] = match machine {
+        "armv8l" => &["armv7l", "armv6l"],
+        "armv7l" => &["armv6l"],
+        "i686" => &["i586", "i486", "i386"],
+        "i586" => &["i486", "i386"],
+        "i486" => &["i386"],
+        // Only the family is told: the hub finds out by itself which of them it runs. What is built for the least of its machines runs on all.
+        "arm" => &["armv6l", "armv7l", "armv8l"],
+        "x86" => &["i386", "i486", "i586", "i686"],
+        // Two names of one thing.
+        "x86_64" => &["amd64"],
+        "amd64" => &["x86_64"],
+        "aarch64" => &["arm64"],
+        "arm64" => &["aarch64"],
+        _ => &[],
+    };
+    let mut fitting = vec![machine];
+    fitting.extend(more);
+    fitting.push("any");
+    fitting
 }
 
 impl AppRun {
@@ -253,4 +279,38 @@ pub struct ReleaseOffer {
     pub download_url: String,
     /// Ask again for another URL after this.
     pub download_url_expires_at: crate::Timestamp,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::architectures;
+
+    #[test]
+    fn a_machine_runs_what_is_built_for_it_and_for_less() {
+        for (machine, expected) in [
+            (None, vec!["any"]),
+            (Some("x86_64"), vec!["x86_64", "amd64", "any"]),
+            (Some("aarch64"), vec!["aarch64", "arm64", "any"]),
+            (Some("armv7l"), vec!["armv7l", "armv6l", "any"]),
+            (Some("armv6l"), vec!["armv6l", "any"]),
+            (Some("arm"), vec!["arm", "armv6l", "armv7l", "armv8l", "any"]),
+            (Some("i686"), vec!["i686", "i586", "i486", "i386", "any"]),
+            (Some("riscv64"), vec!["riscv64", "any"]),
+        ] {
+            assert_eq!(architectures(machine), expected, "{machine:?}");
+        }
+    }
+
+    /// A release that is the best for some machine is the best for the one it is built for: so it is known from the release alone whether it is wanted.
+    #[test]
+    fn what_a_machine_runs_runs_less_than_it() {
+        for machine in ["armv8l", "armv7l", "armv6l", "arm", "i686", "i586", "i486", "i386", "x86", "x86_64", "arm64"] {
+            let fitting = architectures(Some(machine));
+            for built_for in fitting.iter().filter(|one| **one != "any") {
+                let less = architectures(Some(built_for));
+                assert!(less.iter().all(|one| fitting.contains(one)), "{built_for} on {machine}");
+                assert_eq!(less.first(), Some(built_for));
+            }
+        }
+    }
 }

@@ -542,3 +542,18 @@ async fn the_platform_has_hubs_update_themselves() {
         assert_eq!(hub.desired_jobs().await[0].window.as_ref().map(|window| window.start.as_str()), Some("22:00"));
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hub_that_tells_of_a_job_was_given_it() {
+    for backend in backends() {
+        let fleet = Fleet::new(backend).await;
+        let (tenant, hub) = (fleet.tenant(), &fleet.hub);
+        for (kind, status) in [("LOG", "DISPATCHED"), ("ACCEPTED", "RUNNING")] {
+            let job = tenant.install(hub, fleet.release_uuid).await;
+            hub.tell(job, kind, json!({})).await.expect(204);
+            let told = tenant.job(hub, job).await;
+            assert_eq!(told["status"], status);
+            assert!(told["dispatchedAt"].is_string(), "{told}");
+        }
+    }
+}

@@ -20,6 +20,7 @@ mod key_limits;
 mod owners;
 mod passwords;
 mod policies;
+mod policy_changes;
 mod refresh;
 mod release_files;
 mod releases;

@@ -62,6 +62,12 @@ const VERSIONS: &[Version] = &[
         postgres: include_str!("../../../migrations/postgres/0007_setup_delegations.sql"),
         sqlite: include_str!("../../../migrations/sqlite/0007_setup_delegations.sql"),
     },
+    Version {
+        number: 8,
+        name: "policies",
+        postgres: include_str!("../../../migrations/postgres/0008_policies.sql"),
+        sqlite: include_str!("../../../migrations/sqlite/0008_policies.sql"),
+    },
 ];
 
 fn migrator(text: impl Fn(&Version) -> &'static str) -> Migrator {

@@ -395,7 +395,7 @@ async fn store_records(
     Ok((published.into_values().collect(), count))
 }
 
-/// Marks the hubs that sent something as seen, those not marked a moment ago.
+/// Marks the hubs that sent something as seen, those not marked a moment ago, and notes which agent they say they run.
 async fn touch_hubs(
     tx: &mut Tx,
     group: &[Pending],
@@ -414,17 +414,34 @@ async fn touch_hubs(
     let mut seen: Vec<Uuid> = due.iter().map(|(hub, _)| hub.0).collect();
     seen.sort_unstable();
     seen.dedup();
-    let mut with_telemetry: Vec<Uuid> =
-        due.iter().filter(|(_, kind)| *kind == Kind::Telemetry).map(|(hub, _)| hub.0).collect();
-    with_telemetry.sort_unstable();
-    let statements = [
-        (seen, ") UPDATE hubs SET last_seen_at = seen.at FROM seen WHERE hubs.hub_uuid = seen.hub_uuid"),
-        (with_telemetry, ") UPDATE hubs SET last_telemetry_at = seen.at FROM seen WHERE hubs.hub_uuid = seen.hub_uuid"),
-    ];
-    for (hubs, tail) in statements {
-        let times = vec![now; hubs.len()];
-        let columns = vec![Column::Uuid(hubs), Column::Time(times)];
-        Bulk { head: "WITH seen (hub_uuid, at) AS (", columns, tail }.execute(tx).await?;
+    let times = vec![now; seen.len()];
+    Bulk {
+        head: "WITH seen (hub_uuid, at) AS (",
+        columns: vec![Column::Uuid(seen), Column::Time(times)],
+        tail: ") UPDATE hubs SET last_seen_at = seen.at FROM seen WHERE hubs.hub_uuid = seen.hub_uuid",
     }
+    .execute(tx)
+    .await?;
+    // The last upload of a hub says what it runs; empty where it does not.
+    let mut with_telemetry: BTreeMap<Uuid, Arc<str>> = BTreeMap::new();
+    for upload in group.iter().map(|pending| &pending.upload).filter(|upload| upload.kind == Kind::Telemetry) {
+        if due.contains(&(upload.hub.hub_uuid, Kind::Telemetry)) {
+            let version = with_telemetry.entry(upload.hub.hub_uuid.0).or_default();
+            if let Some(told) = &upload.agent_version {
+                version.clone_from(told);
+            }
+        }
+    }
+    let times = vec![now; with_telemetry.len()];
+    let (hubs, versions) = with_telemetry.into_iter().unzip();
+    Bulk {
+        head: "WITH seen (hub_uuid, at, version) AS (",
+        columns: vec![Column::Uuid(hubs), Column::Time(times), Column::Text(versions)],
+        tail: ") UPDATE hubs SET last_telemetry_at = seen.at, \
+               agent_version = COALESCE(NULLIF(seen.version, ''), hubs.agent_version) \
+               FROM seen WHERE hubs.hub_uuid = seen.hub_uuid",
+    }
+    .execute(tx)
+    .await?;
     Ok(due.into_iter().collect())
 }

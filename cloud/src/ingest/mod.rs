@@ -86,6 +86,8 @@ pub struct Upload {
     pub records: Vec<Record>,
     /// What to answer, now and to a retry.
     pub answer: String,
+    /// What telemetry says that the hub runs.
+    pub agent_version: Option<Arc<str>>,
 }
 
 /// What became of an upload.
@@ -173,7 +175,7 @@ impl Ingest {
     /// What an upload is answered that cannot be stored because of `error`. It counts like any other; and that its token is not in force any more, or
     /// the minute used up, matters more than what is wrong with it.
     pub async fn refuse(&self, app: &App, hub: Hub, kind: Kind, error: Error) -> Error {
-        let nothing = Upload { hub, kind, key: None, records: Vec::new(), answer: String::new() };
+        let nothing = Upload { hub, kind, key: None, records: Vec::new(), answer: String::new(), agent_version: None };
         self.submit(app, nothing).await.err().unwrap_or(error)
     }
 }

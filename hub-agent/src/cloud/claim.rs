@@ -156,6 +156,7 @@ fn operating_system() -> OperatingSystem {
     OperatingSystem {
         name: field("ID").or_else(|| Some("linux".to_owned())),
         version: field("VERSION_ID"),
-        arch: Some(std::env::consts::ARCH.to_owned()),
+        // As releases name it: the program itself knows only the family, such as `arm`.
+        arch: Some(rustix::system::uname().machine().to_string_lossy().into_owned()),
     }
 }

@@ -113,7 +113,7 @@ async fn submit(app: &App, hub: Hub, batch: Result<Batch>) -> Result<Limited<Cre
     let result =
         BleUploadResult { accepted: i64::try_from(records.len()).unwrap_or(i64::MAX), rejected, duplicate: false };
     let answer = serde_json::to_string(&result).map_err(Error::internal)?;
-    let upload = Upload { hub, kind: Kind::BleEvents, key: Some(key), records, answer };
+    let upload = Upload { hub, kind: Kind::BleEvents, key: Some(key), records, answer, agent_version: None };
     let receipt = app.ingest.submit(app, upload).await?;
     let result = match receipt.duplicate {
         false => result,

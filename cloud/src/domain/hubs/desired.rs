@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use hub_protocol::HubUuid;
 use hub_protocol::hub::{DesiredState, HubSettings, ScanConfig};
+use hub_protocol::{HubUuid, TenantUuid};
 use tokio::time::Instant;
 
 use super::changes::Watch;
@@ -31,6 +31,11 @@ pub async fn bump_all(tx: &mut Tx, hubs: &[HubUuid]) -> Result<()> {
         true => Ok(()),
         false => store::bump_all(tx, hubs).await,
     }
+}
+
+/// As [`bump`], of all hubs of a tenant, which it locks in key order; answers which those are.
+pub async fn bump_tenant(tx: &mut Tx, tenant_uuid: TenantUuid) -> Result<Vec<HubUuid>> {
+    store::bump_tenant(tx, tenant_uuid).await
 }
 
 /// Wakes the hub if it waits; for after the commit.

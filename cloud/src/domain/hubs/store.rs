@@ -217,6 +217,19 @@ pub async fn bump_all(tx: &mut Tx, hubs: &[HubUuid]) -> Result<()> {
     Ok(())
 }
 
+/// Of all hubs of the tenant. The rows are locked in key order, as uploads lock them.
+pub async fn bump_tenant(tx: &mut Tx, tenant_uuid: TenantUuid) -> Result<Vec<HubUuid>> {
+    let lock = tx.dialect().for_update();
+    let hubs: Vec<(HubUuid,)> = sql("UPDATE hubs SET desired_revision = desired_revision + 1 \
+         WHERE hub_uuid IN (SELECT hub_uuid FROM hubs WHERE tenant_uuid = $1 ORDER BY hub_uuid")
+    .push(lock)
+    .push(") RETURNING hub_uuid")
+    .bind(tenant_uuid)
+    .all(tx)
+    .await?;
+    Ok(hubs.into_iter().map(|(hub_uuid,)| hub_uuid).collect())
+}
+
 pub async fn set_agent_version(tx: &mut Tx, hub_uuid: HubUuid, version: &str) -> Result<()> {
     sql("UPDATE hubs SET agent_version = $2 WHERE hub_uuid = $1").bind(hub_uuid).bind(version).execute(tx).await?;
     Ok(())

@@ -137,6 +137,8 @@ pub async fn record(
 async fn move_on(tx: &mut crate::db::Tx, job: &HubJob, event: &HubJobEventRequest, now: Timestamp) -> Result<bool> {
     let (status, is_end) = match event.kind {
         HubJobEventKind::Accepted | HubJobEventKind::Progress => (HubJobStatus::Running, false),
+        // Whoever tells of a job was given it, whatever we know of that.
+        HubJobEventKind::Log if job.status == HubJobStatus::Pending => (HubJobStatus::Dispatched, false),
         HubJobEventKind::Log => (job.status, false),
         HubJobEventKind::Succeeded => (HubJobStatus::Succeeded, true),
         HubJobEventKind::Failed => (HubJobStatus::Failed, true),

@@ -13,6 +13,7 @@ mod store;
 mod withdraw;
 
 use hub_protocol::job::{DesiredJob, HubJobStatus, HubJobType, MaintenanceWindow};
+use hub_protocol::release::architectures;
 use hub_protocol::{AppUuid, HubJobUuid, HubUuid, ReleaseUuid, TenantUuid, Timestamp};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -31,7 +32,7 @@ pub use event_store::{StoredJobEvent, after as events_after};
 pub use events::HubJobEventResponse;
 pub use hand_out::hand_out;
 pub use overdue::settle_overdue;
-pub use withdraw::{MadeByPolicy, withdraw};
+pub use withdraw::{Which, Withdrawal, withdraw};
 
 /// Jobs of a hub that are not over: as many as its desired state shows.
 const MAX_OPEN: i64 = 100;
@@ -286,7 +287,7 @@ fn self_update(
 fn require_fit(hub: &Addressee, architecture: &str) -> Result<()> {
     let own = hub.os.as_ref().and_then(|os| os.0.arch.as_deref());
     match own {
-        Some(own) if !fits(own, architecture) => {
+        Some(own) if !architectures(Some(own)).contains(&architecture) => {
             let message = format!("the release is built for {architecture}, and this hub is {own}");
             Err(Error::conflict("OTHER_ARCHITECTURE", message))
         }
@@ -294,17 +295,8 @@ fn require_fit(hub: &Addressee, architecture: &str) -> Result<()> {
     }
 }
 
-/// Hubs name their family where `uname -m` names the model: `arm` for armv7l, `x86` for i686.
-fn fits(own: &str, architecture: &str) -> bool {
-    match own {
-        _ if architecture == "any" || architecture == own => true,
-        "arm" => architecture.starts_with("armv"),
-        "x86" => matches!(architecture, "i386" | "i486" | "i586" | "i686"),
-        _ => false,
-    }
-}
-
-/// Ends a job that has not ended by itself. A hub that is at it hears of that as of any change.
+/// Ends a job that has not ended by itself. A hub that is at it hears of that as of any change. An update policy does not give the hub that release again: a person
+/// decided against it.
 async fn cancel(app: &App, scope: &Scope, hub_uuid: HubUuid, hub_job_uuid: HubJobUuid) -> Result<HubJob> {
     let mut tx = app.db.begin().await?;
     hubs::lock(&mut tx, scope, hub_uuid).await?;
@@ -313,6 +305,7 @@ async fn cancel(app: &App, scope: &Scope, hub_uuid: HubUuid, hub_job_uuid: HubJo
     before.require_open()?;
     let end = End { status: HubJobStatus::Cancelled, detail: Some("cancelled by an operator"), result: None };
     let after = finish(&mut tx, &before, end, now).await?;
+    store::note_cancelled_by_person(&mut tx, hub_job_uuid).await?;
     let audit = Audit::new(scope, "hub_job.cancel", hub_job_uuid, now);
     tx.commit(audit.changed(Some(before.state()), Some(after.state()))).await?;
     desired::changed(app, hub_uuid).await;
@@ -342,23 +335,4 @@ async fn finish(tx: &mut Tx, job: &HubJob, end: End<'_>, now: Timestamp) -> Resu
     }
     desired::bump(tx, after.hub_uuid).await?;
     Ok(after)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::fits;
-
-    #[test]
-    fn a_release_fits_its_own_architecture_and_family() {
-        for (own, architecture) in
-            [("x86_64", "x86_64"), ("x86_64", "any"), ("arm", "armv7l"), ("arm", "armv6l"), ("x86", "i686")]
-        {
-            assert!(fits(own, architecture), "{own} {architecture}");
-        }
-        for (own, architecture) in
-            [("x86_64", "aarch64"), ("aarch64", "armv7l"), ("arm", "aarch64"), ("x86", "x86_64"), ("x86_64", "i686")]
-        {
-            assert!(!fits(own, architecture), "{own} {architecture}");
-        }
-    }
 }

@@ -32,7 +32,7 @@ impl Fault {
     }
 }
 
-/// Ends up to `limit` jobs for each of the two reasons; whether there may be more.
+/// Ends up to `limit` jobs for each of the two reasons; whether there may be more. One that cannot be ended does not hold the others up.
 pub async fn settle_overdue(app: &App, limit: i64) -> Result<bool> {
     let now = app.clock.now();
     let mut conn = app.db.read().await?;
@@ -40,10 +40,18 @@ pub async fn settle_overdue(app: &App, limit: i64) -> Result<bool> {
     let unanswered = store::unanswered(&mut conn, MAX_ATTEMPTS, now, limit).await?;
     drop(conn);
     let is_full = |jobs: &[HubJob]| i64::try_from(jobs.len()).unwrap_or(i64::MAX) >= limit;
-    let has_more = is_full(&expired) || is_full(&unanswered);
+    let mut has_more = is_full(&expired) || is_full(&unanswered);
     for (fault, jobs) in [(Fault::Expired, expired), (Fault::NoResponse, unanswered)] {
         for job in jobs {
-            settle(app, &job, fault).await?;
+            match settle(app, &job, fault).await {
+                Err(error) if error.is_outage() => return Err(error),
+                Err(error) => {
+                    tracing::error!(%error, hub_job_uuid = %job.hub_job_uuid, "an overdue job cannot be ended; it is tried again");
+                    // Not at once.
+                    has_more = false;
+                }
+                Ok(()) => {}
+            }
         }
     }
     Ok(has_more)

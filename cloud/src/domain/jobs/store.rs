@@ -3,7 +3,7 @@
 use hub_protocol::job::{HubJobStatus, HubJobType};
 use hub_protocol::{HubJobUuid, HubUuid, Timestamp};
 
-use super::withdraw::MadeByPolicy;
+use super::withdraw::{Which, Withdrawal};
 use super::{End, HubJob, NewJob};
 use crate::authz::Scope;
 use crate::db::{Conn, Sql, Tx, sql};
@@ -163,7 +163,7 @@ pub struct Step<'a> {
 
 pub async fn step(tx: &mut Tx, hub_job_uuid: HubJobUuid, step: Step<'_>, now: Timestamp) -> Result<()> {
     sql("UPDATE hub_jobs SET status = $2, detail = COALESCE($3, detail), progress = COALESCE($4, progress), leased_until = $5, updated_at = $6, \
-         started_at = CASE WHEN $7 THEN COALESCE(started_at, $6) ELSE started_at END, event_count = event_count + 1 WHERE hub_job_uuid = $1")
+         dispatched_at = COALESCE(dispatched_at, $6), started_at = CASE WHEN $7 THEN COALESCE(started_at, $6) ELSE started_at END, event_count = event_count + 1 WHERE hub_job_uuid = $1")
     .bind(hub_job_uuid)
     .bind(step.status.name())
     .bind(step.detail)
@@ -213,46 +213,77 @@ pub async fn unanswered(conn: &mut Conn, attempts: i64, now: Timestamp, limit: i
     .await
 }
 
-/// Narrows a statement down to jobs that update policies made and that no hub was given yet.
-fn of_policies(mut statement: Sql, made: MadeByPolicy) -> Sql {
-    statement = statement.push(" status = 'PENDING' AND policy_uuid IS NOT NULL");
-    if let Some(policy_uuid) = made.policy_uuid {
-        statement = statement.push(" AND policy_uuid = ").push_bind(policy_uuid);
+/// Narrows a statement down to jobs that update policies made.
+fn of_policies(statement: Sql, which: &Which) -> Sql {
+    const OWN_POLICY: &str =
+        " AND EXISTS (SELECT 1 FROM update_policies own WHERE own.scope = 'HUB' AND own.hub_uuid = hub_jobs.hub_uuid)";
+    const UNIT_POLICY: &str = " AND EXISTS (SELECT 1 FROM update_policies unit WHERE unit.scope = 'UNIT' AND unit.tenant_uuid = hub_jobs.tenant_uuid)";
+    let statement = match which {
+        Which::OpenTo(..) => statement.push(" finished_at IS NULL AND policy_uuid IS NOT NULL"),
+        _ => statement.push(" status = 'PENDING' AND finished_at IS NULL AND policy_uuid IS NOT NULL"),
+    };
+    match which {
+        Which::OfHub(hub_uuid) => statement.push(" AND hub_uuid = ").push_bind(*hub_uuid),
+        Which::OfPolicy(policy_uuid) => statement.push(" AND policy_uuid = ").push_bind(*policy_uuid),
+        Which::OfTenant(policy_uuid, tenant_uuid) => {
+            let statement = statement.push(" AND policy_uuid = ").push_bind(*policy_uuid);
+            statement.push(" AND tenant_uuid = ").push_bind(*tenant_uuid)
+        }
+        Which::To(policy_uuid, releases) | Which::OpenTo(policy_uuid, releases) => {
+            let statement = statement.push(" AND policy_uuid = ").push_bind(*policy_uuid);
+            statement.push(" AND release_uuid IN ").push_list(releases.iter().copied())
+        }
+        Which::OutsideOf(policy_uuid, window) => {
+            let (start, end) = window.clone().map(|window| (window.start, window.end)).unzip();
+            let statement = statement.push(" AND policy_uuid = ").push_bind(*policy_uuid);
+            let statement = statement.push(" AND (window_start IS DISTINCT FROM ").push_bind(start);
+            statement.push(" OR window_end IS DISTINCT FROM ").push_bind(end).push(")")
+        }
+        Which::OverruledByHub(policy_uuid) => {
+            statement.push(" AND policy_uuid = ").push_bind(*policy_uuid).push(OWN_POLICY)
+        }
+        Which::OverruledByUnit(policy_uuid) => {
+            statement.push(" AND policy_uuid = ").push_bind(*policy_uuid).push(UNIT_POLICY)
+        }
     }
-    if let Some(release_uuid) = made.release_uuid {
-        statement = statement.push(" AND release_uuid = ").push_bind(release_uuid);
-    }
-    if let Some(tenant_uuid) = made.tenant_uuid {
-        statement = statement.push(" AND tenant_uuid = ").push_bind(tenant_uuid);
-    }
-    if let Some(hub_uuid) = made.hub_uuid {
-        statement = statement.push(" AND finished_at IS NULL AND hub_uuid = ").push_bind(hub_uuid);
-    }
-    statement
 }
 
-/// The hubs that wait for such jobs.
-pub async fn waiting_of_policies(conn: &mut Conn, made: MadeByPolicy, limit: i64) -> Result<Vec<HubUuid>> {
-    let statement = of_policies(sql("SELECT DISTINCT hub_uuid FROM hub_jobs WHERE"), made);
-    let hubs: Vec<(HubUuid,)> = statement.push(" ORDER BY hub_uuid LIMIT ").push_bind(limit).all(conn).await?;
+/// The first `limit` hubs that have such jobs, in key order. The list must not be empty.
+pub async fn hubs_to_withdraw_from(conn: &mut Conn, withdrawals: &[Withdrawal], limit: i64) -> Result<Vec<HubUuid>> {
+    let mut statement = sql("SELECT hub_uuid FROM (");
+    for (number, withdrawal) in withdrawals.iter().enumerate() {
+        let head = if number == 0 { "" } else { " UNION " };
+        statement = of_policies(statement.push(head).push("SELECT hub_uuid FROM hub_jobs WHERE"), &withdrawal.which);
+    }
+    let statement = statement.push(") AS found GROUP BY hub_uuid ORDER BY hub_uuid LIMIT ").push_bind(limit);
+    let hubs: Vec<(HubUuid,)> = statement.all(conn).await?;
     Ok(hubs.into_iter().map(|(hub_uuid,)| hub_uuid).collect())
 }
 
 /// Cancels such jobs of the hubs, which the transaction holds; answers whose those were. The list must not be empty.
 pub async fn cancel_of_policies(
     tx: &mut Tx,
-    made: MadeByPolicy,
+    withdrawal: &Withdrawal,
     hubs: &[HubUuid],
-    because: &str,
     now: Timestamp,
 ) -> Result<Vec<HubUuid>> {
     let statement = sql(
         "UPDATE hub_jobs SET status = 'CANCELLED', detail = $1, updated_at = $2, finished_at = $2 WHERE hub_uuid IN ",
     )
-    .bind(because)
+    .bind(withdrawal.because)
     .bind(now)
     .push_list(hubs.iter().copied())
     .push(" AND");
-    let hubs: Vec<(HubUuid,)> = of_policies(statement, made).push(" RETURNING hub_uuid").all(tx).await?;
+    let statement = of_policies(statement, &withdrawal.which).push(" RETURNING hub_uuid");
+    let hubs: Vec<(HubUuid,)> = statement.all(tx).await?;
     Ok(hubs.into_iter().map(|(hub_uuid,)| hub_uuid).collect())
+}
+
+/// The job that was just cancelled was so by a person.
+pub async fn note_cancelled_by_person(tx: &mut Tx, hub_job_uuid: HubJobUuid) -> Result<()> {
+    sql("UPDATE hub_jobs SET cancelled_by_person = TRUE WHERE hub_job_uuid = $1")
+        .bind(hub_job_uuid)
+        .execute(tx)
+        .await?;
+    Ok(())
 }

@@ -20,7 +20,7 @@ use crate::authn::user::User;
 use crate::authz::Scope;
 use crate::db::{Conn, Tx};
 use crate::domain::audit::Audit;
-use crate::domain::jobs::{self, MadeByPolicy};
+use crate::domain::jobs::{self, Which, Withdrawal};
 use crate::domain::releases::DEFAULT_CHANNEL;
 use crate::domain::{hubs, tenants};
 use crate::error::{Error, Result};
@@ -113,6 +113,14 @@ pub struct Terms {
     pub rollout: RolloutTerms,
 }
 
+impl Terms {
+    /// As hubs are told.
+    fn agent(&self) -> DesiredAgent {
+        let (channel, version) = (Some(self.channel.clone()), self.version.clone());
+        DesiredAgent { channel, version, window: self.window.clone() }
+    }
+}
+
 /// How carefully a release is brought to the hubs of a policy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -135,7 +143,7 @@ pub struct RolloutTerms {
 #[serde(rename_all = "camelCase")]
 pub struct CreateAgentUpdatePolicyRequest {
     scope: PolicyScope,
-    /// Of UNIT; a tenant's own where a tenant asks.
+    /// Of UNIT; a tenant's own where a tenant asks. With HUB it may be there, and is the hub's.
     tenant_uuid: Option<TenantUuid>,
     /// Of HUB.
     hub_uuid: Option<HubUuid>,
@@ -160,7 +168,7 @@ pub struct RolloutRequest {
     step_percent: Option<i64>,
     /// 60 to 2,592,000; 3,600 when absent.
     step_interval_seconds: Option<i64>,
-    /// 0 to 100; 10 when absent.
+    /// 0 to 100; 5 when absent.
     max_failure_percent: Option<i64>,
     /// 60 to 604,800; 3,600 when absent.
     silent_after_seconds: Option<i64>,
@@ -193,7 +201,7 @@ impl CreateAgentUpdatePolicyRequest {
             percent: within("percent", asked.percent, 100, 1..=100),
             step_percent: within("stepPercent", asked.step_percent, 0, 0..=100),
             step_interval_seconds: within("stepIntervalSeconds", asked.step_interval_seconds, 3600, 60..=2_592_000),
-            max_failure_percent: within("maxFailurePercent", asked.max_failure_percent, 10, 0..=100),
+            max_failure_percent: within("maxFailurePercent", asked.max_failure_percent, 5, 0..=100),
             silent_after_seconds: within("silentAfterSeconds", asked.silent_after_seconds, 3600, 60..=604_800),
             min_finished: within("minFinished", asked.min_finished, 5, 1..=1000),
         };
@@ -225,6 +233,9 @@ pub struct Policy {
     /// The hub up to which the worker has looked.
     pub swept_to: Option<HubUuid>,
     pub sweep_due_at: Timestamp,
+    /// Whether the desired state of its hubs shows what it says; of the policy for all hubs. If not, `told_to` is the hub up to which it does.
+    pub is_told: bool,
+    pub told_to: Option<HubUuid>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
 }
@@ -233,6 +244,20 @@ impl Policy {
     pub fn window(&self) -> Option<MaintenanceWindow> {
         let (start, end) = (self.window_start.clone()?, self.window_end.clone()?);
         Some(MaintenanceWindow { start, end })
+    }
+
+    /// As its hubs are told.
+    fn agent(&self) -> DesiredAgent {
+        let (channel, version) = (Some(self.channel.clone()), self.version.clone());
+        DesiredAgent { channel, version, window: self.window() }
+    }
+
+    /// Of the hubs that are given a release at first. One hub is no part of a fleet: it gets it, or nobody does.
+    const fn first_percent(&self) -> i64 {
+        match self.scope {
+            PolicyScope::Hub => 100,
+            PolicyScope::Unit | PolicyScope::Global => self.percent,
+        }
     }
 
     pub fn rollout_terms(&self) -> RolloutTerms {
@@ -292,40 +317,68 @@ impl By<'_> {
 
 /// Makes the policy of a scope and target, or replaces it whole. Its rollouts go on as far as their releases are still wanted.
 pub async fn put(app: &App, by: By<'_>, request: CreateAgentUpdatePolicyRequest) -> Result<Policy> {
+    match put_once(app, by, &request).await {
+        Err(error) if error.is_serialization_failure() => put_once(app, by, &request).await,
+        result => result,
+    }
+}
+
+async fn put_once(app: &App, by: By<'_>, request: &CreateAgentUpdatePolicyRequest) -> Result<Policy> {
     let terms = request.terms()?;
     let now = app.clock.now();
     let mut tx = app.db.begin().await?;
-    let target = target(&mut tx, by, &request).await?;
+    let target = target(&mut tx, by, request).await?;
     let before = store::lock_target(&mut tx, &target.key()).await?;
-    let after = store::put(&mut tx, target, &terms, now).await?;
+    let tells = before.as_ref().is_none_or(|before| before.agent() != terms.agent());
+    // All hubs there are may be too many for one transaction: the worker tells them, some at a time.
+    let after = store::put(&mut tx, target, &terms, tells && target == Target::Global, now).await?;
+    let mut changed = if tells { tell(&mut tx, target).await? } else { Vec::new() };
     // What a less specific policy has made holds for these hubs no more.
     let overruled = match target {
         Target::Global => None,
-        Target::Unit(tenant_uuid) => store::global(&mut tx).await?.map(|policy_uuid| MadeByPolicy {
-            policy_uuid: Some(policy_uuid),
-            tenant_uuid: Some(tenant_uuid),
-            ..MadeByPolicy::default()
-        }),
-        Target::Hub(_, hub_uuid) => Some(MadeByPolicy { hub_uuid: Some(hub_uuid), ..MadeByPolicy::default() }),
+        Target::Unit(tenant_uuid) => {
+            store::global(&mut tx).await?.map(|policy_uuid| Which::OfTenant(policy_uuid, tenant_uuid))
+        }
+        Target::Hub(_, hub_uuid) => Some(Which::OfHub(hub_uuid)),
     };
     let withdrawn = match overruled {
-        Some(made) => withdraw_all(&mut tx, made, "another update policy holds for this hub now", now).await?,
+        Some(which) => withdraw_all(&mut tx, which, "another update policy holds for this hub now", now).await?,
         None => Vec::new(),
     };
     let audit = by.audit("update_policy.put", &after, now);
     let audit = audit.changed(before.map(|before| before.state()), Some(after.state()));
     tx.commit(audit.with(json!({"withdrawnJobs": withdrawn.len()}))).await?;
-    for hub_uuid in withdrawn {
+    changed.extend(withdrawn);
+    wake(app, changed).await;
+    Ok(after)
+}
+
+/// Notes that the desired state of the hubs of a tenant, or of a hub, says something else about the agent; answers whose. It comes before whatever else locks
+/// hubs: they are locked in key order.
+async fn tell(tx: &mut Tx, target: Target) -> Result<Vec<HubUuid>> {
+    match target {
+        Target::Global => Ok(Vec::new()),
+        Target::Unit(tenant_uuid) => hubs::desired::bump_tenant(tx, tenant_uuid).await,
+        Target::Hub(_, hub_uuid) => {
+            hubs::desired::bump(tx, hub_uuid).await?;
+            Ok(vec![hub_uuid])
+        }
+    }
+}
+
+async fn wake(app: &App, mut changed: Vec<HubUuid>) {
+    changed.sort_unstable();
+    changed.dedup();
+    for hub_uuid in changed {
         hubs::desired::changed(app, hub_uuid).await;
     }
-    Ok(after)
 }
 
 /// Whom the policy is to be for, if whoever asks may decide that.
 async fn target(tx: &mut Tx, by: By<'_>, request: &CreateAgentUpdatePolicyRequest) -> Result<Target> {
     let mut check = Check::new();
-    let takes_tenant = request.scope == PolicyScope::Unit || matches!(by, By::Tenant(_));
-    check.that(request.tenant_uuid.is_none() || takes_tenant, "tenantUuid", "is for the scope UNIT");
+    let takes_tenant = request.scope != PolicyScope::Global || matches!(by, By::Tenant(_));
+    check.that(request.tenant_uuid.is_none() || takes_tenant, "tenantUuid", "is not for the scope GLOBAL");
     let takes_hub = request.scope == PolicyScope::Hub;
     check.that(request.hub_uuid.is_none() || takes_hub, "hubUuid", "is for the scope HUB");
     check.that(request.hub_uuid.is_some() || !takes_hub, "hubUuid", "must name the hub of a policy with the scope HUB");
@@ -346,7 +399,8 @@ async fn target(tx: &mut Tx, by: By<'_>, request: &CreateAgentUpdatePolicyReques
         // Not locked: a worker that holds the policy goes on to lock hubs.
         (_, PolicyScope::Hub, Some(hub_uuid)) => {
             let owner = hubs::owner(tx, hub_uuid).await?;
-            let seen = owner.filter(|owner| by.limited_to().is_none_or(|limit| limit == *owner));
+            let limits = [by.limited_to(), request.tenant_uuid];
+            let seen = owner.filter(|owner| limits.into_iter().flatten().all(|limit| limit == *owner));
             seen.map(|owner| Target::Hub(owner, hub_uuid)).ok_or_else(|| Error::not_found("hub"))
         }
         (_, PolicyScope::Hub, None) => Err(Error::field("hubUuid", "must name a hub")),
@@ -363,26 +417,38 @@ async fn target(tx: &mut Tx, by: By<'_>, request: &CreateAgentUpdatePolicyReques
 
 /// Removes a tenant's policy: the next less specific one holds for its hubs. Jobs of its rollouts that no hub was given yet are withdrawn.
 pub async fn delete(app: &App, scope: &Scope, policy_uuid: Uuid) -> Result<()> {
+    match delete_once(app, scope, policy_uuid).await {
+        Err(error) if error.is_serialization_failure() => delete_once(app, scope, policy_uuid).await,
+        result => result,
+    }
+}
+
+async fn delete_once(app: &App, scope: &Scope, policy_uuid: Uuid) -> Result<()> {
     let now = app.clock.now();
     let by = By::Tenant(scope);
     let mut tx = app.db.begin().await?;
     let policy = store::lock(&mut tx, policy_uuid, by.limited_to()).await?.ok_or_else(not_found)?;
-    let made = MadeByPolicy { policy_uuid: Some(policy_uuid), ..MadeByPolicy::default() };
-    let withdrawn = withdraw_all(&mut tx, made, "its update policy was deleted", now).await?;
+    let mut changed = match (policy.tenant_uuid, policy.hub_uuid) {
+        (Some(tenant_uuid), Some(hub_uuid)) => tell(&mut tx, Target::Hub(tenant_uuid, hub_uuid)).await?,
+        (Some(tenant_uuid), None) => tell(&mut tx, Target::Unit(tenant_uuid)).await?,
+        (None, _) => Vec::new(),
+    };
+    let which = Which::OfPolicy(policy_uuid);
+    let withdrawn = withdraw_all(&mut tx, which, "its update policy was deleted", now).await?;
     store::delete(&mut tx, policy_uuid).await?;
     let audit = by.audit("update_policy.delete", &policy, now).changed(Some(policy.state()), None);
     tx.commit(audit.with(json!({"withdrawnJobs": withdrawn.len()}))).await?;
-    for hub_uuid in withdrawn {
-        hubs::desired::changed(app, hub_uuid).await;
-    }
+    changed.extend(withdrawn);
+    wake(app, changed).await;
     Ok(())
 }
 
 /// Withdraws what was made and not given to any hub, however much that is. A tenant's hubs are no more than one transaction can take.
-async fn withdraw_all(tx: &mut Tx, made: MadeByPolicy, because: &str, now: Timestamp) -> Result<Vec<HubUuid>> {
+async fn withdraw_all(tx: &mut Tx, which: Which, because: &'static str, now: Timestamp) -> Result<Vec<HubUuid>> {
+    let withdrawals = [Withdrawal { which, because }];
     let mut withdrawn = Vec::new();
     loop {
-        let more = jobs::withdraw(tx, made, because, WITHDRAWN_AT_ONCE, now).await?;
+        let more = jobs::withdraw(tx, &withdrawals, WITHDRAWN_AT_ONCE, now).await?;
         if more.is_empty() {
             return Ok(withdrawn);
         }
@@ -397,9 +463,5 @@ fn not_found() -> Error {
 /// What the policy that holds for a hub says, for its desired state.
 pub async fn desired_agent(conn: &mut Conn, hub_uuid: HubUuid) -> Result<DesiredAgent> {
     let policy = store::of_hub(conn, hub_uuid).await?;
-    Ok(policy.map_or_else(DesiredAgent::default, |policy| DesiredAgent {
-        window: policy.window(),
-        channel: Some(policy.channel),
-        version: policy.version,
-    }))
+    Ok(policy.map_or_else(DesiredAgent::default, |policy| policy.agent()))
 }

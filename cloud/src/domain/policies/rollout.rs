@@ -13,11 +13,13 @@ use super::store::{self, Turn};
 use super::{By, Policy, not_found};
 use crate::app::App;
 use crate::domain::hubs;
-use crate::domain::jobs::{self, MadeByPolicy};
+use crate::domain::jobs::{self, Which, Withdrawal};
 use crate::error::{Error, Result};
 
-/// Jobs withdrawn in one transaction. The worker withdraws the rest.
+/// Hubs that jobs are withdrawn from in one transaction. The worker withdraws the rest.
 pub const WITHDRAWN_AT_ONCE: i64 = 500;
+/// A step that no hub fetches its job of is passed over after so long: its hubs are away, and say nothing about the release.
+const AWAY_SECS: i64 = 24 * 3600;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
@@ -49,7 +51,7 @@ impl State {
 }
 
 /// A rollout as it is stored.
-#[derive(Clone, Debug, sqlx::FromRow)]
+#[derive(Clone, Debug, PartialEq, Eq, sqlx::FromRow)]
 pub struct Rollout {
     pub policy_uuid: Uuid,
     pub release_uuid: ReleaseUuid,
@@ -66,6 +68,8 @@ pub struct Rollout {
     pub next_step_at: Timestamp,
     /// Jobs made before this are not held against it.
     pub judged_from: Timestamp,
+    /// When the step that it is at was begun.
+    pub stepped_at: Timestamp,
     /// Hubs that were given their job, from `judged_from` on, and what has become of them.
     pub started: i64,
     pub succeeded: i64,
@@ -92,19 +96,13 @@ impl Rollout {
         })
     }
 
-    /// The jobs made for it.
-    pub fn jobs(&self) -> MadeByPolicy {
-        let (policy_uuid, release_uuid) = (Some(self.policy_uuid), Some(self.release_uuid));
-        MadeByPolicy { policy_uuid, release_uuid, ..MadeByPolicy::default() }
-    }
-
     /// Whether the hub belongs to those that are given the release so far.
     pub fn includes(&self, hub_uuid: HubUuid) -> bool {
         bucket(self.policy_uuid, hub_uuid) < self.percent * 100
     }
 
-    /// Why its jobs that no hub was given yet are withdrawn; nothing while they are wanted.
-    pub const fn withdraws(&self, policy: &Policy) -> Option<&'static str> {
+    /// Why its jobs are withdrawn; nothing while they are wanted.
+    const fn withdraws(&self, policy: &Policy) -> Option<&'static str> {
         match self.state {
             State::Halted => Some("its rollout was halted"),
             State::Aborted => Some("its rollout was aborted"),
@@ -128,17 +126,45 @@ fn bucket(policy_uuid: Uuid, hub_uuid: HubUuid) -> i64 {
     i64::from(digest.first_chunk().map_or(0, |bytes| u32::from_be_bytes(*bytes))) % 10_000
 }
 
+/// What is to be withdrawn of the jobs made for these rollouts: what no hub was given yet, and of those that were stopped also what hubs prepare for.
+pub fn withdrawals(policy: &Policy, rollouts: &[Rollout]) -> Vec<Withdrawal> {
+    let mut by_reason: Vec<(&'static str, bool, Vec<ReleaseUuid>)> = Vec::new();
+    for rollout in rollouts {
+        let Some(because) = rollout.withdraws(policy) else { continue };
+        match by_reason.iter_mut().find(|(other, ..)| *other == because) {
+            Some((.., releases)) => releases.push(rollout.release_uuid),
+            None => by_reason.push((because, !rollout.state.is_open(), vec![rollout.release_uuid])),
+        }
+    }
+    let withdrawal = |(because, is_stopped, releases)| {
+        let which = if is_stopped { Which::OpenTo } else { Which::To };
+        Withdrawal { which: which(policy.policy_uuid, releases), because }
+    };
+    by_reason.into_iter().map(withdrawal).collect()
+}
+
 /// Why the rollout has to halt; nothing while it does well, or while too few have finished to tell.
 pub fn complaint(policy: &Policy, tally: &Tally) -> Option<String> {
-    let bad = tally.failed + tally.silent;
-    let is_judged = tally.succeeded + bad >= policy.min_finished;
-    let too_many = bad * 100 > policy.max_failure_percent * tally.started;
-    (is_judged && too_many).then(|| {
+    if tally.finished() >= policy.min_finished { complaint_of_few(policy, tally) } else { None }
+}
+
+/// The same, however few have finished.
+pub fn complaint_of_few(policy: &Policy, tally: &Tally) -> Option<String> {
+    let too_many = (tally.failed + tally.silent) * 100 > policy.max_failure_percent * tally.started;
+    too_many.then(|| {
         format!(
             "of {} hubs that began, {} failed and {} fell silent: more than {} percent",
             tally.started, tally.failed, tally.silent, policy.max_failure_percent
         )
     })
+}
+
+/// Whether the hubs of the step that a rollout is at have shown what there is to be shown: time alone shows nothing, since hubs may wait for their window.
+pub fn is_step_over(policy: &Policy, rollout: &Rollout, step: &Tally, now: Timestamp) -> bool {
+    match step.started {
+        0 => step.open == 0 || rollout.stepped_at.plus_secs(AWAY_SECS) <= now,
+        started => step.finished() >= policy.min_finished.min(started),
+    }
 }
 
 /// What an operator does to the rollouts of a policy.
@@ -177,33 +203,42 @@ impl Action {
     }
 }
 
-/// Does it to all rollouts of the policy that it can be done to, of releases that are still wanted; 409 when there are none. What no hub was given yet is withdrawn,
-/// unless the rollout goes on.
+/// Does it to all rollouts of the policy that it can be done to, of releases that are still wanted; 409 when there are none. What hubs have not
+/// begun, or only prepare for, is withdrawn, unless the rollout goes on.
 pub async fn act(app: &App, by: By<'_>, policy_uuid: Uuid, action: Action) -> Result<Policy> {
+    match act_once(app, by, policy_uuid, action).await {
+        Err(error) if error.is_serialization_failure() => act_once(app, by, policy_uuid, action).await,
+        result => result,
+    }
+}
+
+async fn act_once(app: &App, by: By<'_>, policy_uuid: Uuid, action: Action) -> Result<Policy> {
     let now = app.clock.now();
     let mut tx = app.db.begin().await?;
     let policy = store::lock(&mut tx, policy_uuid, by.limited_to()).await?.ok_or_else(not_found)?;
     let rollouts = rollout_store::of_policy(&mut tx, policy_uuid).await?;
-    let (mut before, mut after, mut withdrawn) = (Vec::new(), Vec::new(), Vec::new());
+    let mut acted_on = Vec::new();
+    let (mut before, mut after) = (Vec::new(), Vec::new());
     for mut rollout in rollouts.into_iter().filter(|one| one.is_wanted && action.leads_from(one.state)) {
         before.push(rollout.summary());
         rollout.state = action.leads_to();
         rollout.reason = (action != Action::Resume).then(|| "an operator decided so".to_owned());
         if action == Action::Resume {
             rollout.judged_from = now;
+            rollout.stepped_at = now;
             rollout.next_step_at = now.plus_secs(policy.step_interval_secs);
             rollout.note(&Tally::default());
         }
         rollout_store::put(&mut tx, &rollout, now).await?;
-        if let Some(because) = rollout.withdraws(&policy) {
-            withdrawn.extend(jobs::withdraw(&mut tx, rollout.jobs(), because, WITHDRAWN_AT_ONCE, now).await?);
-        }
         after.push(rollout.summary());
+        acted_on.push(rollout);
     }
     if after.is_empty() {
         let message = "this policy has no rollout that this can be done to; its `rollouts` say where they stand";
         return Err(Error::conflict("ROLLOUT_STATE", message));
     }
+    let withdrawals = withdrawals(&policy, &acted_on);
+    let withdrawn = jobs::withdraw(&mut tx, &withdrawals, WITHDRAWN_AT_ONCE, now).await?;
     store::set_turn(&mut tx, policy_uuid, Turn { swept_to: None, due_at: now, sweep_due_at: now }).await?;
     let audit = by.audit(action.audited_as(), &policy, now);
     let audit = audit.changed(Some(json!(before)), Some(json!(after))).with(json!({"withdrawnJobs": withdrawn.len()}));
@@ -247,5 +282,46 @@ mod tests {
         ] {
             assert_eq!(complaint(&policy, &tally).is_some(), halts, "{tally:?}");
         }
+    }
+
+    #[test]
+    fn a_step_is_over_when_its_hubs_have_shown_something() {
+        let policy = Policy { min_finished: 5, ..super::super::worker::tests::policy() };
+        let now = Timestamp::from_micros(0);
+        let rollout = Rollout {
+            policy_uuid: policy.policy_uuid,
+            release_uuid: ReleaseUuid::new(),
+            version: "1.0.0".to_owned(),
+            architecture: "any".to_owned(),
+            state: State::Running,
+            reason: None,
+            percent: 20,
+            is_wanted: true,
+            next_step_at: now,
+            judged_from: now,
+            stepped_at: now,
+            started: 0,
+            succeeded: 0,
+            failed: 0,
+            silent: 0,
+            created_at: now,
+            updated_at: now,
+        };
+        let tally = |started, succeeded, silent, open| Tally { started, succeeded, failed: 0, silent, open };
+        for (tally, secs, is_over) in [
+            (tally(0, 0, 0, 0), 0, true),
+            (tally(0, 0, 0, 9), 3600, false),
+            (tally(0, 0, 0, 9), AWAY_SECS, true),
+            (tally(200, 0, 0, 200), AWAY_SECS, false),
+            (tally(200, 4, 0, 196), 3600, false),
+            (tally(200, 4, 1, 196), 3600, true),
+            (tally(2, 1, 0, 1), 3600, false),
+            (tally(2, 2, 0, 0), 0, true),
+        ] {
+            assert_eq!(is_step_over(&policy, &rollout, &tally, now.plus_secs(secs)), is_over, "{tally:?}");
+        }
+        let halted = Rollout { state: State::Halted, ..rollout.clone() };
+        let taken_back = withdrawals(&policy, &[rollout, halted.clone(), halted]);
+        assert_eq!(taken_back.len(), 1, "one for each reason: {taken_back:?}");
     }
 }

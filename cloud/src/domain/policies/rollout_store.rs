@@ -7,8 +7,8 @@ use super::rollout::{Rollout, State};
 use crate::db::{Conn, Tx, sql};
 use crate::error::Result;
 
-const COLUMNS: &str = "policy_uuid, release_uuid, version, architecture, state, reason, percent, is_wanted, next_step_at, judged_from, started, \
-    succeeded, failed, silent, created_at, updated_at";
+const COLUMNS: &str = "policy_uuid, release_uuid, version, architecture, state, reason, percent, is_wanted, next_step_at, judged_from, \
+    COALESCE(stepped_at, judged_from) AS stepped_at, started, succeeded, failed, silent, created_at, updated_at";
 
 /// The rollouts of these policies that are shown: those of releases still wanted. The list must not be empty.
 pub async fn wanted(conn: &mut Conn, policies: &[Uuid]) -> Result<Vec<Rollout>> {
@@ -32,11 +32,11 @@ pub async fn of_policy(conn: &mut Conn, policy_uuid: Uuid) -> Result<Vec<Rollout
 /// Writes a rollout as it is now, of a policy that the transaction holds.
 pub async fn put(tx: &mut Tx, rollout: &Rollout, now: Timestamp) -> Result<()> {
     sql("INSERT INTO update_rollouts (policy_uuid, release_uuid, version, architecture, state, reason, percent, is_wanted, next_step_at, \
-         judged_from, started, succeeded, failed, silent, created_at, updated_at) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16) \
+         judged_from, stepped_at, started, succeeded, failed, silent, created_at, updated_at) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17) \
          ON CONFLICT (policy_uuid, release_uuid) DO UPDATE SET state = excluded.state, reason = excluded.reason, percent = excluded.percent, \
-         is_wanted = excluded.is_wanted, next_step_at = excluded.next_step_at, judged_from = excluded.judged_from, started = excluded.started, \
-         succeeded = excluded.succeeded, failed = excluded.failed, silent = excluded.silent, updated_at = excluded.updated_at")
+         is_wanted = excluded.is_wanted, next_step_at = excluded.next_step_at, judged_from = excluded.judged_from, \
+         stepped_at = excluded.stepped_at, started = excluded.started, succeeded = excluded.succeeded, failed = excluded.failed, silent = excluded.silent, updated_at = excluded.updated_at")
     .bind(rollout.policy_uuid)
     .bind(rollout.release_uuid)
     .bind(rollout.version.as_str())
@@ -47,6 +47,7 @@ pub async fn put(tx: &mut Tx, rollout: &Rollout, now: Timestamp) -> Result<()> {
     .bind(rollout.is_wanted)
     .bind(rollout.next_step_at)
     .bind(rollout.judged_from)
+    .bind(rollout.stepped_at)
     .bind(rollout.started)
     .bind(rollout.succeeded)
     .bind(rollout.failed)
@@ -61,7 +62,7 @@ pub async fn put(tx: &mut Tx, rollout: &Rollout, now: Timestamp) -> Result<()> {
 /// How the hubs of a rollout fare.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, sqlx::FromRow)]
 pub struct Tally {
-    /// Given their job.
+    /// Given their job, and it was not taken back.
     pub started: i64,
     pub succeeded: i64,
     /// Failed, or never finished.
@@ -70,6 +71,13 @@ pub struct Tally {
     pub silent: i64,
     /// Made, and not over yet.
     pub open: i64,
+}
+
+impl Tally {
+    /// Of those that began.
+    pub const fn finished(&self) -> i64 {
+        self.succeeded + self.failed + self.silent
+    }
 }
 
 /// Of the jobs made from `from` on, with hubs not heard of since `silent_before` as silent. A hub that was never given its job is not counted: that it is away
@@ -81,7 +89,7 @@ pub async fn tally(
     from: Timestamp,
     silent_before: Timestamp,
 ) -> Result<Tally> {
-    sql("SELECT COUNT(CASE WHEN jobs.dispatched_at IS NOT NULL THEN 1 END) AS started, \
+    sql("SELECT COUNT(CASE WHEN jobs.dispatched_at IS NOT NULL AND jobs.status <> 'CANCELLED' THEN 1 END) AS started, \
          COUNT(CASE WHEN jobs.status = 'SUCCEEDED' THEN 1 END) AS succeeded, \
          COUNT(CASE WHEN jobs.status = 'FAILED' OR (jobs.status = 'EXPIRED' AND jobs.dispatched_at IS NOT NULL) THEN 1 END) AS failed, \
          COUNT(CASE WHEN jobs.finished_at IS NULL AND jobs.dispatched_at < $4 \

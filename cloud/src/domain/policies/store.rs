@@ -11,7 +11,8 @@ use crate::error::Result;
 use crate::http::page::{MAX_OFFSET, Page};
 
 const COLUMNS: &str = "policy_uuid, scope, tenant_uuid, hub_uuid, channel, version, auto_update, window_start, window_end, percent, \
-    step_percent, step_interval_secs, max_failure_percent, silent_after_secs, min_finished, swept_to, sweep_due_at, created_at, updated_at";
+    step_percent, step_interval_secs, max_failure_percent, silent_after_secs, min_finished, swept_to, sweep_due_at, is_told, told_to, \
+    created_at, updated_at";
 
 /// The policy of a target, which nobody else changes until the transaction ends.
 pub async fn lock_target(tx: &mut Tx, target: &str) -> Result<Option<Policy>> {
@@ -75,19 +76,22 @@ pub async fn list(conn: &mut Conn, filter: Filter, page: &Page) -> Result<(Vec<P
     Ok((policies, total))
 }
 
-/// Makes the policy of the target, or replaces what it says; the worker looks at it next.
-pub async fn put(tx: &mut Tx, target: Target, terms: &Terms, now: Timestamp) -> Result<Policy> {
+/// Makes the policy of the target, or replaces what it says; the worker looks at it next, and tells its hubs of it if `tells`.
+pub async fn put(tx: &mut Tx, target: Target, terms: &Terms, tells: bool, now: Timestamp) -> Result<Policy> {
     let window = terms.window.clone();
     let (window_start, window_end) = window.map(|window| (window.start, window.end)).unzip();
     let rollout = &terms.rollout;
     sql("INSERT INTO update_policies (policy_uuid, scope, target, tenant_uuid, hub_uuid, channel, version, auto_update, window_start, window_end, \
          percent, step_percent, step_interval_secs, max_failure_percent, silent_after_secs, min_finished, due_at, sweep_due_at, \
-         created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $17, $17, $17) \
+         created_at, updated_at, is_told) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $17, $17, $17, $18) \
          ON CONFLICT (target) DO UPDATE SET channel = excluded.channel, version = excluded.version, auto_update = excluded.auto_update, \
          window_start = excluded.window_start, window_end = excluded.window_end, percent = excluded.percent, \
          step_percent = excluded.step_percent, step_interval_secs = excluded.step_interval_secs, \
          max_failure_percent = excluded.max_failure_percent, silent_after_secs = excluded.silent_after_secs, \
          min_finished = excluded.min_finished, swept_to = NULL, due_at = excluded.due_at, sweep_due_at = excluded.sweep_due_at, \
+         is_told = CASE WHEN excluded.is_told THEN update_policies.is_told ELSE excluded.is_told END, \
+         told_to = CASE WHEN excluded.is_told THEN update_policies.told_to ELSE NULL END, \
          updated_at = excluded.updated_at RETURNING ")
     .push(COLUMNS)
     .bind(Uuid::now_v7())
@@ -107,6 +111,7 @@ pub async fn put(tx: &mut Tx, target: Target, terms: &Terms, now: Timestamp) -> 
     .bind(rollout.silent_after_seconds)
     .bind(rollout.min_finished)
     .bind(now)
+    .bind(!tells)
     .one(tx)
     .await
 }
@@ -172,6 +177,42 @@ pub async fn set_turn(tx: &mut Tx, policy_uuid: Uuid, turn: Turn) -> Result<()> 
     Ok(())
 }
 
+/// Looks at the policy later.
+pub async fn postpone(tx: &mut Tx, policy_uuid: Uuid, due_at: Timestamp) -> Result<()> {
+    sql("UPDATE update_policies SET due_at = $2 WHERE policy_uuid = $1")
+        .bind(policy_uuid)
+        .bind(due_at)
+        .execute(tx)
+        .await?;
+    Ok(())
+}
+
+/// Notes the hub up to which all were told what the policy says; nothing when that was the last.
+pub async fn set_told(tx: &mut Tx, policy_uuid: Uuid, told_to: Option<HubUuid>) -> Result<()> {
+    sql("UPDATE update_policies SET is_told = $2, told_to = $3 WHERE policy_uuid = $1")
+        .bind(policy_uuid)
+        .bind(told_to.is_none())
+        .bind(told_to)
+        .execute(tx)
+        .await?;
+    Ok(())
+}
+
+const NO_OWN_POLICY: &str =
+    " AND NOT EXISTS (SELECT 1 FROM update_policies own WHERE own.scope = 'HUB' AND own.hub_uuid = hubs.hub_uuid)";
+const NO_UNIT_POLICY: &str = " AND NOT EXISTS (SELECT 1 FROM update_policies unit WHERE unit.scope = 'UNIT' AND unit.tenant_uuid = hubs.tenant_uuid)";
+
+/// The next `limit` hubs that the policy for all hubs holds for.
+pub async fn hubs_to_tell(conn: &mut Conn, after: Option<HubUuid>, limit: i64) -> Result<Vec<HubUuid>> {
+    let mut statement = sql("SELECT hub_uuid FROM hubs WHERE access_token_id IS NOT NULL");
+    statement = statement.push(NO_OWN_POLICY).push(NO_UNIT_POLICY);
+    if let Some(after) = after {
+        statement = statement.push(" AND hub_uuid > ").push_bind(after);
+    }
+    let hubs: Vec<(HubUuid,)> = statement.push(" ORDER BY hub_uuid LIMIT ").push_bind(limit).all(conn).await?;
+    Ok(hubs.into_iter().map(|(hub_uuid,)| hub_uuid).collect())
+}
+
 /// A hub that a policy holds for.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub struct PolicyHub {
@@ -183,9 +224,6 @@ pub struct PolicyHub {
 /// The next `limit` hubs that the policy holds for, because none more specific does, and that are not being updated already. Blocked hubs and those without
 /// credentials are passed over: they hear of nothing.
 pub async fn hubs_of(conn: &mut Conn, policy: &Policy, after: Option<HubUuid>, limit: i64) -> Result<Vec<PolicyHub>> {
-    const NO_OWN_POLICY: &str =
-        " AND NOT EXISTS (SELECT 1 FROM update_policies own WHERE own.scope = 'HUB' AND own.hub_uuid = hubs.hub_uuid)";
-    const NO_UNIT_POLICY: &str = " AND NOT EXISTS (SELECT 1 FROM update_policies unit WHERE unit.scope = 'UNIT' AND unit.tenant_uuid = hubs.tenant_uuid)";
     let mut statement =
         sql("SELECT hub_uuid, agent_version, os FROM hubs WHERE blocked_at IS NULL AND access_token_id IS NOT NULL \
          AND NOT EXISTS (SELECT 1 FROM hub_jobs open WHERE open.hub_uuid = hubs.hub_uuid AND open.finished_at IS NULL \
@@ -201,13 +239,13 @@ pub async fn hubs_of(conn: &mut Conn, policy: &Policy, after: Option<HubUuid>, l
     statement.push(" ORDER BY hub_uuid LIMIT ").push_bind(limit).all(conn).await
 }
 
-/// Which of these hubs are not given which releases again by themselves: they failed with them, or an operator stopped them.
+/// Which of these hubs are not given which releases again by themselves: they failed with them, or a person cancelled that.
 pub async fn not_again(conn: &mut Conn, hubs: &[HubUuid]) -> Result<Vec<(HubUuid, ReleaseUuid)>> {
     if hubs.is_empty() {
         return Ok(Vec::new());
     }
     sql("SELECT DISTINCT hub_uuid, release_uuid FROM hub_jobs WHERE job_type = 'SELF_UPDATE' AND release_uuid IS NOT NULL \
-         AND (status = 'FAILED' OR (status = 'CANCELLED' AND dispatched_at IS NOT NULL)) AND hub_uuid IN ")
+         AND (status = 'FAILED' OR (status = 'CANCELLED' AND cancelled_by_person)) AND hub_uuid IN ")
     .push_list(hubs.iter().copied())
     .all(conn)
     .await

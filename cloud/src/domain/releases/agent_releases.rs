@@ -172,21 +172,19 @@ pub async fn offer(app: &App, hub: &Hub, wanted: Wanted) -> Result<ReleaseOffer>
 
 async fn newest_for(conn: &mut Conn, hub: &Hub, wanted: Wanted) -> Result<ReleaseUuid> {
     let asked = wanted.channel.map(|channel| checked_word("channel", channel)).transpose()?;
-    let architecture = match wanted.architecture {
-        Some(architecture) => checked_word("architecture", architecture)?,
-        None => hubs::architecture(conn, hub.hub_uuid).await?.ok_or_else(|| {
-            Error::field("architecture", "must be given: this hub did not say what its machine is when it was claimed")
-        })?,
+    let machine = match wanted.architecture {
+        Some(architecture) => Some(checked_word("architecture", architecture)?),
+        None => hubs::architecture(conn, hub.hub_uuid).await?,
     };
     let policy = match asked {
         Some(channel) => DesiredAgent { channel: Some(channel), ..DesiredAgent::default() },
         None => policies::desired_agent(conn, hub.hub_uuid).await?,
     };
     let release = match &policy.version {
-        Some(version) => agent_release_of_version(conn, version, &architecture).await?.map(|(release, _)| release),
+        Some(version) => agent_release_of_version(conn, version, machine.as_deref()).await?.map(|(release, _)| release),
         None => {
             let channel = policy.channel.as_deref().unwrap_or(DEFAULT_CHANNEL);
-            newest_agent_release(conn, channel, &architecture).await?
+            newest_agent_release(conn, channel, machine.as_deref()).await?
         }
     };
     Ok(release.ok_or_else(unknown)?.release_uuid)

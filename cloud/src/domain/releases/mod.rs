@@ -13,7 +13,7 @@ mod store;
 mod trusted_keys;
 mod urls;
 
-use hub_protocol::release::ReleaseManifest;
+use hub_protocol::release::{ReleaseManifest, architectures};
 use hub_protocol::{AppUuid, ReleaseUuid};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -125,28 +125,41 @@ pub async fn agent_release_for_job(conn: &mut Conn, release_uuid: ReleaseUuid) -
     store::agent_releases::summary(conn, release_uuid).await
 }
 
-/// The READY release of the agent of this very version that an architecture can run, active or not, and whether hubs may go back to it.
+/// The READY release of the agent of this very version that a machine can run, active or not, and whether hubs may go back to it: one they may rather than one
+/// they may not, then the one that fits best.
 pub async fn agent_release_of_version(
     conn: &mut Conn,
     version: &str,
-    architecture: &str,
+    machine: Option<&str>,
 ) -> Result<Option<(AgentReleaseSummary, bool)>> {
-    store::agent_releases::of_version(conn, version, architecture).await
+    let architectures = architectures(machine);
+    let releases = store::agent_releases::of_version(conn, version, &architectures).await?;
+    // Of equals the first is the minimum: the one of the highest counter.
+    Ok(releases.into_iter().min_by_key(|(release, downgrade)| (!downgrade, place(release, &architectures))))
 }
 
-/// Releases of a channel and architecture that are looked at for the newest: those of the highest counters.
+/// Releases of a channel that a machine can run that are looked at for the newest: those of the highest counters.
 const MAX_CANDIDATES: i64 = 1000;
 
-/// The active READY release of the agent with the highest version by semver.org, of those that an architecture can run. The counter decides between
-/// versions of the same precedence.
+/// The active READY release of the agent with the highest version by semver.org, of those that a machine can run. Of versions of the same precedence it is the one
+/// that fits best, then the one of the highest counter.
 pub async fn newest_agent_release(
     conn: &mut Conn,
     channel: &str,
-    architecture: &str,
+    machine: Option<&str>,
 ) -> Result<Option<AgentReleaseSummary>> {
-    let candidates = store::agent_releases::candidates(conn, channel, architecture, MAX_CANDIDATES).await?;
+    let architectures = architectures(machine);
+    let candidates = store::agent_releases::candidates(conn, channel, &architectures, MAX_CANDIDATES).await?;
     // Of equals the last is the maximum: the highest counter comes first, so it is looked at last.
-    Ok(candidates.into_iter().rev().max_by(|a, b| precedence(&a.version).cmp_precedence(&precedence(&b.version))))
+    Ok(candidates.into_iter().rev().max_by(|a, b| {
+        let by_version = precedence(&a.version).cmp_precedence(&precedence(&b.version));
+        by_version.then(place(b, &architectures).cmp(&place(a, &architectures)))
+    }))
+}
+
+/// How well the release fits, of all that do: the lower the better.
+fn place(release: &AgentReleaseSummary, architectures: &[&str]) -> Option<usize> {
+    architectures.iter().position(|architecture| *architecture == release.architecture)
 }
 
 /// A version that was checked when its manifest was: one that cannot be read is below all others.

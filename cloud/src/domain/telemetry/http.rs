@@ -1,5 +1,7 @@
 //! Uploads of telemetry and logs, and both forms of reading them: lists under `/tenant/hubs`, pages under `/tenant/hub-monitoring`.
 
+use std::sync::Arc;
+
 use axum::extract::State;
 use axum::http::HeaderMap;
 use bytes::Bytes;
@@ -52,9 +54,31 @@ async fn submit(
         Ok(checked) => checked,
         Err(error) => return Err(app.ingest.refuse(app, hub, kind, error).await),
     };
-    let upload = Upload { hub, kind, key, records, answer: String::new() };
+    let agent_version = match kind {
+        Kind::Telemetry => records.last().and_then(|record| agent_version(&record.text, app.clock.now())),
+        _ => None,
+    };
+    let upload = Upload { hub, kind, key, records, answer: String::new(), agent_version };
     let receipt = app.ingest.submit(app, upload).await?;
     Ok(Limited(NoContent, receipt.rate_limit))
+}
+
+/// What a hub is taken to run by telemetry that is older than this is not what it runs now: it may have kept it since before an update.
+const NEWS_SECS: i64 = 300;
+
+/// Which agent the hub runs, if the record says so as our own agent does: it may have been updated otherwise than by a job. Telemetry may be anything.
+fn agent_version(record: &str, now: Timestamp) -> Option<Arc<str>> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Told {
+        agent_version: String,
+        observed_at: Option<Timestamp>,
+    }
+    let is_object = record.trim_start().starts_with('{');
+    let told: Told = is_object.then(|| serde_json::from_str(record).ok()).flatten()?;
+    let is_news = told.observed_at.is_none_or(|at| at >= now.plus_secs(-NEWS_SECS));
+    let is_version = told.agent_version.len() <= 64 && semver::Version::parse(&told.agent_version).is_ok();
+    (is_news && is_version).then(|| told.agent_version.into())
 }
 
 /// One record, or one for each element of an array.
@@ -156,4 +180,26 @@ pub async fn page_telemetry(
     let part = (page.size, page.offset);
     let (records, total) = read(&app, Table::Telemetry, &auth.scope, hub_uuid, query.into(), direction, part).await?;
     Ok(Answer(page.page_of(records.into_iter().map(HubTelemetryResponse::from).collect(), total)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn telemetry_tells_what_a_hub_runs_if_it_is_news() {
+        let now: Timestamp = "2026-01-31T08:00:00Z".parse().expect("a time");
+        for (record, expected) in [
+            (r#"{"agentVersion": "1.4.2"}"#, Some("1.4.2")),
+            (r#" {"agentVersion": "1.4.2", "observedAt": "2026-01-31T07:59:00Z", "load": 1}"#, Some("1.4.2")),
+            (r#"{"agentVersion": "1.4.2", "observedAt": "2026-01-31T07:50:00Z"}"#, None),
+            (r#"{"agentVersion": "1.4.2", "observedAt": 5}"#, None),
+            (r#"{"agentVersion": "a fine one"}"#, None),
+            (r#"{"agentVersion": 7}"#, None),
+            (r#"["1.4.2", null]"#, None),
+            ("7", None),
+        ] {
+            assert_eq!(agent_version(record, now).as_deref(), expected, "{record}");
+        }
+    }
 }

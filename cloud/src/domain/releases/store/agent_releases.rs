@@ -173,43 +173,43 @@ pub async fn offered(conn: &mut Conn, channel: &str, limit: i64) -> Result<Vec<A
     .await
 }
 
-/// What hubs of an architecture may be told to become by a channel, the highest counters first.
+/// What hubs may be told to become by a channel that run one of these architectures, the highest counters first. The list must not be empty.
 pub async fn candidates(
     conn: &mut Conn,
     channel: &str,
-    architecture: &str,
+    architectures: &[&str],
     limit: i64,
 ) -> Result<Vec<AgentReleaseSummary>> {
     sql(&format!(
-        "SELECT {SUMMARY} FROM agent_releases WHERE {FOR_HUBS} AND active AND channel = $1 AND architecture IN ($2, 'any') \
-         ORDER BY counter DESC LIMIT $3"
+        "SELECT {SUMMARY} FROM agent_releases WHERE {FOR_HUBS} AND active AND channel = $1 AND architecture IN "
     ))
     .bind(channel)
-    .bind(architecture)
-    .bind(limit)
+    .push_list(architectures.iter().copied())
+    .push(" ORDER BY counter DESC LIMIT ")
+    .push_bind(limit)
     .all(conn)
     .await
 }
 
-/// The release of a version that an architecture can run, and whether hubs may go back to it: one they may rather than one they may not, one built for
-/// the architecture rather than one for all.
+/// The releases of a version for one of these architectures, at most two for each, and whether hubs may go back to them; the highest counters first. The list
+/// must not be empty.
 pub async fn of_version(
     conn: &mut Conn,
     version: &str,
-    architecture: &str,
-) -> Result<Option<(AgentReleaseSummary, bool)>> {
-    let row: Option<AgentReleaseRow> = sql(&format!(
-        "SELECT {COLUMNS} FROM agent_releases WHERE {FOR_HUBS} AND version = $1 AND architecture IN ($2, 'any') \
-         ORDER BY downgrade DESC, CASE architecture WHEN 'any' THEN 1 ELSE 0 END, counter DESC LIMIT 1"
-    ))
-    .bind(version)
-    .bind(architecture)
-    .optional(conn)
-    .await?;
-    Ok(row.map(|row| {
+    architectures: &[&str],
+) -> Result<Vec<(AgentReleaseSummary, bool)>> {
+    let rows: Vec<AgentReleaseRow> =
+        sql(&format!("SELECT {COLUMNS} FROM agent_releases WHERE {FOR_HUBS} AND version = $1 AND architecture IN "))
+            .bind(version)
+            .push_list(architectures.iter().copied())
+            .push(" ORDER BY counter DESC")
+            .all(conn)
+            .await?;
+    let summary = |row: AgentReleaseRow| {
         let AgentReleaseRow { release_uuid, version, architecture, channel, downgrade, .. } = row;
         (AgentReleaseSummary { release_uuid, version, architecture, channel }, downgrade)
-    }))
+    };
+    Ok(rows.into_iter().map(summary).collect())
 }
 
 /// Whether it is active or not.
