@@ -135,18 +135,20 @@ impl std::fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
+const DATABASE_UNAVAILABLE: &str = "DATABASE_UNAVAILABLE";
+
 impl From<sqlx::Error> for Error {
     fn from(error: sqlx::Error) -> Self {
         if is_away(&error) {
             let message = "the database is not available now; try again shortly";
-            return Self::unavailable("DATABASE_UNAVAILABLE", message).with_cause(error);
+            return Self::unavailable(DATABASE_UNAVAILABLE, message).with_cause(error);
         }
         Self::internal(error)
     }
 }
 
 /// Whether the same statement may succeed later: the database is away, full, restarting, or gave way to another transaction.
-fn is_away(error: &sqlx::Error) -> bool {
+pub fn is_away(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed => true,
         sqlx::Error::WorkerCrashed => true,
@@ -168,6 +170,11 @@ impl Error {
     /// Whether it is our own fault, so that trying again will not help.
     pub fn is_internal(&self) -> bool {
         self.0.status == StatusCode::INTERNAL_SERVER_ERROR
+    }
+
+    /// Whether the database did not answer, or could do nothing more.
+    pub fn is_database_away(&self) -> bool {
+        self.0.code == DATABASE_UNAVAILABLE
     }
 
     /// Whether it stands for an error of another kind.

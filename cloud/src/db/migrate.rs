@@ -62,6 +62,12 @@ const VERSIONS: &[Version] = &[
         postgres: include_str!("../../../migrations/postgres/0007_setup_delegations.sql"),
         sqlite: include_str!("../../../migrations/sqlite/0007_setup_delegations.sql"),
     },
+    Version {
+        number: 9,
+        name: "job_event_age",
+        postgres: include_str!("../../../migrations/postgres/0009_job_event_age.sql"),
+        sqlite: include_str!("../../../migrations/sqlite/0009_job_event_age.sql"),
+    },
 ];
 
 fn migrator(text: impl Fn(&Version) -> &'static str) -> Migrator {
