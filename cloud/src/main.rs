@@ -46,8 +46,8 @@ struct Cli {
 }
 
 const HELP: &str = "\
-Start with `hub-cloud demo` to see all of it work on this machine, or with `hub-cloud serve`: it makes its keys and database in ./hub-cloud-data/ and
-serves on 127.0.0.1:8080.
+Start with `hub-cloud demo` to see all of it work on this machine, or with `hub-cloud serve`: it makes its keys and database in ./hub-cloud-data/ \
+and serves on 127.0.0.1:8080.
 
 Options win over the environment, the environment over the file.
 

@@ -254,10 +254,10 @@ async fn a_new_root_takes_over_and_the_old_one_stays_while_it_is_needed() {
         let both = bundle(&hub).await;
         assert_eq!(count(&both, "BEGIN CERTIFICATE"), 4);
         // The roots first, and of each kind the newest.
-        let authorities = |bundle: &str| -> Vec<String> {
+        let parts = |bundle: &str| -> Vec<String> {
             bundle.split_inclusive("-----END CERTIFICATE-----\n").map(str::to_owned).collect()
         };
-        let (old, all) = (authorities(&old_bundle), authorities(&both));
+        let (old, all) = (parts(&old_bundle), parts(&both));
         assert_eq!((old.len(), [&all[1], &all[3]]), (2, [&old[0], &old[1]]), "{both}");
         assert_eq!(old[1], before.chain);
         let meanwhile = hub.certificate().await.issued;
@@ -292,7 +292,7 @@ async fn a_new_root_takes_over_and_the_old_one_stays_while_it_is_needed() {
         let renewed = hub.certificate().await.issued;
         assert!(renewed.chain != after.chain && good(&renewed, &bundle(&hub).await));
         let renewed_bundle = bundle(&hub).await;
-        assert_eq!(authorities(&renewed_bundle)[0], authorities(&only_new)[0], "under the same root");
+        assert_eq!(parts(&renewed_bundle)[0], parts(&only_new)[0], "under the same root");
         assert!(renewed_bundle.ends_with(&format!("{}{}", renewed.chain, after.chain)), "{renewed_bundle}");
     }
 }
