@@ -163,7 +163,7 @@ async fn a_schema_of_another_version_is_told() {
         let url = service.app.config.database_url.expose_secret();
         for (change, expected) in [
             ("", "ok"),
-            ("UPDATE _sqlx_migrations SET version = 9000 WHERE version = 8", "fail"),
+            ("UPDATE _sqlx_migrations SET version = 9000 WHERE version = 9", "fail"),
             ("DELETE FROM _sqlx_migrations WHERE version = 9000", "warn"),
         ] {
             if !change.is_empty() {

@@ -90,3 +90,52 @@ async fn another_database_s_master_key_is_told_as_such() {
     assert!(code == Some(3) && text.contains("put the missing key back"), "{code:?} {text}");
     assert!(!text.contains("request id"), "{text}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_may_go_by_itself_exits_75_and_what_will_not_says_what_to_do() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (code, text) = serve(dir.path(), &["--database-url", "postgres://u:hunter2@127.0.0.1:1/none"], &[]).await;
+    assert!(code == Some(75) && text.contains("does not answer: is database-url right"), "{code:?} {text}");
+    assert!(!text.contains("hunter2"), "{text}");
+
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = taken.local_addr().expect("an address").to_string();
+    let mut command = Command::new(program("hub-cloud"));
+    command.args(["serve", "--listen", &address, "--data-dir"]).arg(dir.path()).stdin(Stdio::null());
+    let output = tokio::time::timeout(PATIENCE, command.output()).await.expect("it ends").expect("it starts");
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(1) && text.contains("name another address with `listen`"), "{text}");
+
+    let database = rusqlite::Connection::open(dir.path().join("hub-cloud.sqlite")).expect("the database");
+    let newer =
+        "UPDATE _sqlx_migrations SET version = 9000 WHERE version = (SELECT MAX(version) FROM _sqlx_migrations)";
+    assert_eq!(database.execute(newer, []).expect("a later version"), 1);
+    let (code, text) = serve(dir.path(), &[], &[]).await;
+    assert!(code == Some(3) && text.contains("used by a newer hub-cloud: run that, or restore"), "{code:?} {text}");
+
+    std::fs::write(dir.path().join("file"), "").expect("a file");
+    let (code, text) = serve(&dir.path().join("file/data"), &[], &[]).await;
+    assert!(code == Some(1) && text.contains("name another with data-dir"), "{code:?} {text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn help_tells_a_commands_own_options_from_the_settings() {
+    let help = async |arguments: &[&str]| {
+        let mut command = Command::new(program("hub-cloud"));
+        let output = command.args(arguments).arg("--help").stdin(Stdio::null()).output().await.expect("it starts");
+        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let top = help(&[]).await;
+    for part in ["Settings:\n", "--database-url", "Options win over the environment", "75 try again later"] {
+        assert!(top.contains(part), "no {part} in {top}");
+    }
+    let demo = help(&["demo"]).await;
+    let (own, settings) = demo.split_once("\nSettings:\n").expect("settings apart");
+    assert!(own.contains("--bluez") && !own.contains("--listen") && settings.contains("--listen"), "{demo}");
+    for arguments in [&["release"][..], &["release", "sign"], &["release", "keygen"], &["openapi"]] {
+        let text = help(arguments).await;
+        assert!(!text.contains("--database-url") && !text.contains("Settings"), "{arguments:?}: {text}");
+    }
+    assert!(help(&["release", "sign"]).await.contains("--architecture"));
+}

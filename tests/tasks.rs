@@ -251,6 +251,7 @@ async fn the_end_waits_for_what_is_under_way_and_begins_nothing() {
 async fn upkeep_is_standing_work() {
     let expected = [
         "certificates",
+        "hub_job_events",
         "hub_jobs",
         "login_failures",
         "logins",

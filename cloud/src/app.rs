@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use hub_protocol::Timestamp;
 use secrecy::ExposeSecret;
+use sqlx::migrate::MigrateError;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -21,7 +22,7 @@ use crate::domain::accounts::password::Passwords;
 use crate::domain::hubs;
 use crate::domain::releases::files::{Files, OpenFilesError};
 use crate::domain::streams::{Publisher, Streams};
-use crate::error::Error;
+use crate::error::{Error, is_away};
 use crate::http::metrics::Metrics;
 use crate::ingest::{self, Ingest};
 use crate::sealing::{MasterKeyError, OpenError, Sealer, stored};
@@ -66,14 +67,20 @@ impl Deref for App {
 /// Why the service cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    #[error("the data directory {dir} cannot be made: {source}")]
+    #[error(
+        "the data directory {dir} cannot be made: {source}; make it and give it to the user who runs this, or name another with data-dir"
+    )]
     DataDir { dir: String, source: std::io::Error },
     #[error(transparent)]
     MasterKey(#[from] MasterKeyError),
     #[error("database-url cannot be used: {0}")]
     DatabaseUrl(#[from] sqlx::Error),
+    #[error("the database does not answer: is database-url right, and is it running? ({0})")]
+    DatabaseAway(String),
+    #[error("this database was used by a newer hub-cloud: run that, or restore a backup from before it")]
+    NewerDatabase,
     #[error("the database's schema cannot be brought up to date: {0}")]
-    Migrate(#[from] sqlx::migrate::MigrateError),
+    Migrate(MigrateError),
     #[error(
         "the master key does not fit this database: its signing keys were sealed with another one; put back the key that was used (the setting \
          master-key, or master.key in the data directory), or name another database"
@@ -101,6 +108,11 @@ pub enum StartError {
 }
 
 impl StartError {
+    /// Whether it may go by itself: the same start may well succeed later.
+    pub const fn is_temporary(&self) -> bool {
+        matches!(self, Self::DatabaseAway(_))
+    }
+
     /// Whether a setting is at fault, so that starting again with the same ones will not help.
     pub const fn is_wrong_setting(&self) -> bool {
         match self {
@@ -108,16 +120,46 @@ impl StartError {
             // The database is opened, and the bus connected, in the background: what fails here is the URL.
             Self::DatabaseUrl(_) | Self::Bus(_) => true,
             Self::OtherMasterKey | Self::MissingMasterKey { .. } | Self::Tls { .. } => true,
-            Self::Files(_) => true,
+            Self::Files(_) | Self::NewerDatabase => true,
             Self::DataDir { .. } | Self::MasterKey(MasterKeyError::File { .. }) => false,
-            Self::Migrate(_) | Self::Keys(_) | Self::Oidc(_) | Self::Thread(_) | Self::Listen(_) => false,
+            Self::DatabaseAway(_)
+            | Self::Migrate(_)
+            | Self::Keys(_)
+            | Self::Oidc(_)
+            | Self::Thread(_)
+            | Self::Listen(_) => false,
         }
     }
 }
 
 /// A key that cannot be opened is no fault of the database.
 fn keys_unread(error: Error) -> StartError {
-    if error.is_caused_by::<OpenError>() { StartError::OtherMasterKey } else { StartError::Keys(error) }
+    if error.is_caused_by::<OpenError>() { StartError::OtherMasterKey } else { unread(error) }
+}
+
+/// Why what the start needs could not be read from the database.
+pub fn unread(error: Error) -> StartError {
+    match error.is_database_away() {
+        true => StartError::DatabaseAway(error.to_string()),
+        false => StartError::Keys(error),
+    }
+}
+
+fn unmigrated(db: &Db, error: MigrateError) -> StartError {
+    let away = match &error {
+        MigrateError::VersionMissing(_) => return StartError::NewerDatabase,
+        MigrateError::Execute(cause) | MigrateError::ExecuteMigration(cause, _) if is_away(cause) => cause.to_string(),
+        MigrateError::Source(cause) => match cause.downcast_ref::<Error>() {
+            Some(cause) if cause.is_database_away() => cause.to_string(),
+            _ => return StartError::Migrate(error),
+        },
+        _ => return StartError::Migrate(error),
+    };
+    match db {
+        Db::Postgres(_) => StartError::DatabaseAway(away),
+        // A file is not away: it cannot be made, or the disk is full.
+        Db::Sqlite { .. } => StartError::Migrate(error),
+    }
 }
 
 impl App {
@@ -126,7 +168,7 @@ impl App {
         create_data_dir(&config)?;
         let db = Db::open(config.database_url.expose_secret())?;
         let now = clock.now();
-        migrate::run(&db, now).await?;
+        migrate::run(&db, now).await.map_err(|error| unmigrated(&db, error))?;
         let sealer = open_sealer(&config, &db, now).await?;
         let keys = Keys::new(sealer.clone());
         keys.load(&db, now).await.map_err(keys_unread)?;
@@ -178,7 +220,6 @@ impl App {
 
 /// The master keys, once it is sure that they are all that this database needs.
 pub async fn open_sealer(config: &Config, db: &Db, now: Timestamp) -> Result<Sealer, StartError> {
-    let unread = StartError::Keys;
     let mut conn = db.read().await.map_err(unread)?;
     let registered = stored::registered(&mut conn).await.map_err(unread)?;
     let holds_unregistered = stored::holds_unregistered(&mut conn).await.map_err(unread)?;

@@ -20,10 +20,14 @@ use files::files;
 
 pub use files::FilesConfig;
 
+/// What settings stand under in the help of commands, apart from the commands' own options.
+pub const SETTINGS: &str = "Settings";
+
 /// Every setting, as a flag, as `HUB_CLOUD_<FLAG>`, or as a key of the configuration file. Numbers may begin with a minus, so that the refusal
 /// names their setting and not an unknown flag.
 #[derive(Args, Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[command(next_help_heading = SETTINGS)]
 pub struct Settings {
     /// Address to serve on; port 0 takes a free one [default: 127.0.0.1:8080]
     #[arg(long, global = true, env = "HUB_CLOUD_LISTEN", value_name = "ADDRESS")]

@@ -135,18 +135,20 @@ impl std::fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
+const DATABASE_UNAVAILABLE: &str = "DATABASE_UNAVAILABLE";
+
 impl From<sqlx::Error> for Error {
     fn from(error: sqlx::Error) -> Self {
         if is_away(&error) {
             let message = "the database is not available now; try again shortly";
-            return Self::unavailable("DATABASE_UNAVAILABLE", message).with_cause(error);
+            return Self::unavailable(DATABASE_UNAVAILABLE, message).with_cause(error);
         }
         Self::internal(error)
     }
 }
 
 /// Whether the same statement may succeed later: the database is away, full, restarting, or gave way to another transaction.
-fn is_away(error: &sqlx::Error) -> bool {
+pub fn is_away(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed => true,
         sqlx::Error::WorkerCrashed => true,
@@ -173,6 +175,11 @@ impl Error {
     /// Whether nothing else would go better now either: the database is away.
     pub fn is_outage(&self) -> bool {
         self.0.status == StatusCode::SERVICE_UNAVAILABLE && !self.is_serialization_failure()
+    }
+
+    /// Whether the database did not answer, or could do nothing more.
+    pub fn is_database_away(&self) -> bool {
+        self.0.code == DATABASE_UNAVAILABLE
     }
 
     /// Whether it stands for an error of another kind.

@@ -9,7 +9,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use hub_cloud::admin;
 use hub_cloud::app::{App, StartError};
 use hub_cloud::clock::Clock;
-use hub_cloud::config::{Config, ConfigError, Settings};
+use hub_cloud::config::{Config, ConfigError, SETTINGS, Settings};
 use hub_cloud::demo;
 use hub_cloud::error::Error;
 use hub_cloud::http::router;
@@ -24,25 +24,34 @@ use tracing_subscriber::EnvFilter;
 const FAILED: u8 = 1;
 const WRONG_USAGE: u8 = 2;
 const CONFIG_REFUSED: u8 = 3;
+/// `EX_TEMPFAIL`: the same command may well succeed later.
+const TRY_LATER: u8 = 75;
 
 /// The service behind a fleet of BLE hubs.
 #[derive(Parser)]
 #[command(
     version,
-    after_help = "Start with `hub-cloud demo` to see all of it work on this machine, or with `hub-cloud serve`: it makes its keys and \
-                  database in ./hub-cloud-data/ and serves on 127.0.0.1:8080."
+    after_help = HELP
 )]
 struct Cli {
     #[command(subcommand)]
     command: Command,
 
     /// Configuration file (TOML); its keys are the flags' names
-    #[arg(long, global = true, env = "HUB_CLOUD_CONFIG", value_name = "FILE")]
+    #[arg(long, global = true, env = "HUB_CLOUD_CONFIG", value_name = "FILE", help_heading = SETTINGS)]
     config: Option<PathBuf>,
 
     #[command(flatten)]
     settings: Settings,
 }
+
+const HELP: &str = "\
+Start with `hub-cloud demo` to see all of it work on this machine, or with `hub-cloud serve`: it makes its keys and database in ./hub-cloud-data/ \
+and serves on 127.0.0.1:8080.
+
+Options win over the environment, the environment over the file.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 configuration refused, 75 try again later.";
 
 #[derive(Subcommand)]
 enum Command {
@@ -137,7 +146,11 @@ struct Failure {
 
 impl From<StartError> for Failure {
     fn from(error: StartError) -> Self {
-        let exit_code = if error.is_wrong_setting() { CONFIG_REFUSED } else { FAILED };
+        let exit_code = match error.is_wrong_setting() {
+            true => CONFIG_REFUSED,
+            false if error.is_temporary() => TRY_LATER,
+            false => FAILED,
+        };
         Self { exit_code, message: error.to_string() }
     }
 }
@@ -145,7 +158,11 @@ impl From<StartError> for Failure {
 /// What is wrong with the input is wrong usage.
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        let exit_code = if error.status() == 400 { WRONG_USAGE } else { FAILED };
+        let exit_code = match error.status().as_u16() {
+            400 => WRONG_USAGE,
+            503 => TRY_LATER,
+            _ => FAILED,
+        };
         Self { exit_code, message: error.to_string() }
     }
 }
@@ -178,10 +195,13 @@ impl From<release::Failure> for Failure {
 fn parse() -> Result<Cli, ConfigError> {
     // A variable that is empty counts as not set: units and container files leave them so.
     let is_empty = |name: &OsStr| std::env::var_os(name).is_some_and(|value| value.is_empty());
-    let command = Cli::command().mut_args(|arg| match arg.get_env().is_some_and(is_empty) {
+    let mut command = Cli::command().mut_args(|arg| match arg.get_env().is_some_and(is_empty) {
         true => arg.env(None::<&str>),
         false => arg,
     });
+    // Hands the settings down to the commands. Those that use none do not list them.
+    command.build();
+    let command = ["release", "openapi"].into_iter().fold(command, |command, name| command.mut_subcommand(name, bare));
     let error = match command.try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => return Ok(cli),
         // Help or version.
@@ -197,6 +217,16 @@ fn parse() -> Result<Cli, ConfigError> {
         }
         Err(usage) => usage.exit(),
     }
+}
+
+/// The command, whose help and whose commands' help leave the settings out.
+fn bare(command: clap::Command) -> clap::Command {
+    let command = command.mut_args(|arg| match arg.get_help_heading() {
+        Some(SETTINGS) => arg.hide(true),
+        _ => arg,
+    });
+    let names: Vec<String> = command.get_subcommands().map(|below| below.get_name().to_owned()).collect();
+    names.into_iter().fold(command, |command, name| command.mut_subcommand(name, bare))
 }
 
 fn main() -> ExitCode {

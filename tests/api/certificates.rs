@@ -84,6 +84,7 @@ async fn a_certificate_names_its_hub_whatever_was_asked_for() {
             let now_secs = app.app.clock.now().as_secs();
             let (is_good, said) = openssl.verifies(&issued, &bundle(&hub).await, now_secs);
             assert!(is_good, "{new_key:?}: {said}");
+            openssl.run(&["verify", "-x509_strict", "-CAfile", "bundle.pem", "certificate.pem"]);
             let (is_server, said) = openssl.try_run(&[
                 "verify",
                 "-purpose",
@@ -114,8 +115,8 @@ async fn a_certificate_names_its_hub_whatever_was_asked_for() {
             assert_eq!(serial.trim(), format!("serial={}", issued.serial_number.to_uppercase()));
             let key_of_certificate = openssl.run(&["x509", "-in", "certificate.pem", "-noout", "-pubkey"]);
             assert_eq!(key_of_certificate, openssl.run(&["pkey", "-in", "key.pem", "-pubout"]));
-            let lives_secs = issued.not_after.as_secs() - now_secs;
-            assert!((90 * DAY_SECS - 60..=90 * DAY_SECS).contains(&lives_secs), "{lives_secs}");
+            assert_eq!(issued.not_after.as_secs() - issued.not_before.as_secs(), 90 * DAY_SECS);
+            assert!((0..600).contains(&(now_secs - issued.not_before.as_secs())), "{}", issued.not_before);
             assert!(issued.not_before <= app.app.clock.now());
 
             let chain = openssl.run(&["x509", "-in", "chain.pem", "-noout", "-text"]);
@@ -228,7 +229,7 @@ async fn replicas_that_make_the_root_together_end_with_one() {
         let (openssl, now_secs) = (Openssl::new(), app.app.clock.now().as_secs());
         for asked in asking {
             let (issued, bundle) = asked.await.expect("an answer");
-            assert_eq!(count(&bundle, "BEGIN CERTIFICATE"), 1);
+            assert_eq!(count(&bundle, "BEGIN CERTIFICATE"), 2);
             let (is_good, said) = openssl.verifies(&issued, &bundle, now_secs);
             assert!(is_good, "{said}");
         }
@@ -251,7 +252,14 @@ async fn a_new_root_takes_over_and_the_old_one_stays_while_it_is_needed() {
         assert!(!certificates::rotate_root(&app.app).await.expect("one is enough"), "the first is waiting");
         // Published, and not used yet.
         let both = bundle(&hub).await;
-        assert!(count(&both, "BEGIN CERTIFICATE") == 2 && both.ends_with(&old_bundle), "{both}");
+        assert_eq!(count(&both, "BEGIN CERTIFICATE"), 4);
+        // The roots first, and of each kind the newest.
+        let parts = |bundle: &str| -> Vec<String> {
+            bundle.split_inclusive("-----END CERTIFICATE-----\n").map(str::to_owned).collect()
+        };
+        let (old, all) = (parts(&old_bundle), parts(&both));
+        assert_eq!((old.len(), [&all[1], &all[3]]), (2, [&old[0], &old[1]]), "{both}");
+        assert_eq!(old[1], before.chain);
         let meanwhile = hub.certificate().await.issued;
         assert_eq!(meanwhile.chain, before.chain);
         pass(61);
@@ -259,15 +267,17 @@ async fn a_new_root_takes_over_and_the_old_one_stays_while_it_is_needed() {
         assert_ne!(after.chain, before.chain);
         for issued in [&before, &meanwhile, &after] {
             assert!(good(issued, &both));
+            let at = now_secs().to_string();
+            openssl.run(&["verify", "-attime", &at, "-CAfile", "bundle.pem", "certificate.pem"]);
         }
         assert!(!good(&after, &old_bundle) && good(&before, &old_bundle));
 
         pass(80 * DAY_SECS);
         let last = hub.certificate().await.issued;
-        assert_eq!(count(&bundle(&hub).await, "BEGIN CERTIFICATE"), 2);
+        assert_eq!(count(&bundle(&hub).await, "BEGIN CERTIFICATE"), 4);
         pass(11 * DAY_SECS);
         let only_new = bundle(&hub).await;
-        assert!(count(&only_new, "BEGIN CERTIFICATE") == 1 && good(&last, &only_new) && !good(&before, &both));
+        assert!(count(&only_new, "BEGIN CERTIFICATE") == 2 && good(&last, &only_new) && !good(&before, &both));
 
         // Expired certificates stay on record for a month, and the old authorities with them.
         certificates::upkeep(&app.app, 100).await.expect("upkeep");
@@ -281,7 +291,9 @@ async fn a_new_root_takes_over_and_the_old_one_stays_while_it_is_needed() {
         pass(61);
         let renewed = hub.certificate().await.issued;
         assert!(renewed.chain != after.chain && good(&renewed, &bundle(&hub).await));
-        assert_eq!(bundle(&hub).await, only_new, "under the same root");
+        let renewed_bundle = bundle(&hub).await;
+        assert_eq!(parts(&renewed_bundle)[0], parts(&only_new)[0], "under the same root");
+        assert!(renewed_bundle.ends_with(&format!("{}{}", renewed.chain, after.chain)), "{renewed_bundle}");
     }
 }
 
@@ -315,4 +327,23 @@ async fn the_command_line_shows_and_replaces_the_root() {
     let path = format!("/v1/hubs/{hub_uuid}/certificates");
     let reply = hub.client.post(&path).json(&json!({"csr": request().1})).call().await.expect(403);
     assert_eq!(reply.problem().code, "OTHER_HUB");
+}
+
+/// Both want the tenant and the hub: the one that comes second waits, and neither is given up.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_certificate_and_the_end_of_its_tenant_do_not_stand_in_each_others_way() {
+    for backend in backends().into_iter().filter(|backend| matches!(backend, Backend::Postgres)) {
+        let app = TestApp::new(backend).await;
+        let hub = SimulatedHub::claim(&Tenant::create(&app.client()).await).await;
+        // As a deletion does it: first the tenant, then its hubs.
+        let mut deletion = app.app.db.begin().await.expect("a transaction");
+        let tenants = sql("SELECT tenant_uuid FROM tenants FOR UPDATE").execute(&mut deletion).await;
+        assert_eq!(tenants.expect("the tenant"), 1);
+        let asking = tokio::spawn(async move { hub.ask_for_certificate(&request().1).await });
+        tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+        let hubs = sql("SELECT hub_uuid FROM hubs FOR UPDATE").execute(&mut deletion).await;
+        assert_eq!(hubs.expect("the hub"), 1);
+        deletion.commit_unaudited("a test's own").await.expect("a commit");
+        asking.await.expect("an answer").expect(200);
+    }
 }

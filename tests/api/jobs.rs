@@ -71,8 +71,11 @@ async fn release(place: &Place, app_uuid: AppUuid, recipe: &Recipe) -> ReleaseUu
 }
 
 pub async fn upkeep(app: &hub_cloud::app::App) -> Done {
-    let kind = "upkeep.hub_jobs".to_owned();
-    let task = Task { task_uuid: Uuid::new_v4(), kind, payload: Value::Null, attempts: 1 };
+    upkeep_of(app, "upkeep.hub_jobs").await
+}
+
+async fn upkeep_of(app: &hub_cloud::app::App, kind: &str) -> Done {
+    let task = Task { task_uuid: Uuid::new_v4(), kind: kind.to_owned(), payload: Value::Null, attempts: 1 };
     tasks::perform(app.clone(), task).await.expect("upkeep")
 }
 
@@ -555,5 +558,32 @@ async fn a_hub_that_tells_of_a_job_was_given_it() {
             assert_eq!(told["status"], status);
             assert!(told["dispatchedAt"].is_string(), "{told}");
         }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_told_about_a_job_is_forgotten_long_after_its_end() {
+    for backend in backends() {
+        let (fleet, micros) = Fleet::with_clock(backend).await;
+        let (tenant, hub, app) = (fleet.tenant(), &fleet.hub, &fleet.place.app.app);
+        let over = tenant.install(hub, fleet.release_uuid).await;
+        for kind in ["ACCEPTED", "LOG", "SUCCEEDED"] {
+            hub.tell(over, kind, json!({})).await.expect(204);
+        }
+        let body = json!({"appReleaseUuid": fleet.release_uuid, "validForSeconds": 365 * 24 * 3600});
+        let open: HubJobUuid = tenant.try_install(hub, &body).await.expect(201).data();
+        hub.tell(open, "ACCEPTED", json!({})).await.expect(204);
+        let events = async |job: HubJobUuid| {
+            let path = format!("/tenant/hub-monitoring/{}/jobs/{job}/events", hub.hub_uuid);
+            tenant.client.get(&path).call().await.expect(200).json()["data"].as_array().expect("a list").len()
+        };
+        let pass = |days: i64| micros.fetch_add(days * 24 * 3600 * SECOND, Ordering::Relaxed);
+        pass(89);
+        upkeep_of(app, "upkeep.hub_job_events").await;
+        assert_eq!((events(over).await, events(open).await), (3, 1));
+        pass(2);
+        upkeep_of(app, "upkeep.hub_job_events").await;
+        assert_eq!((events(over).await, events(open).await), (0, 1));
+        assert_eq!(tenant.status(hub, over).await, "SUCCEEDED", "the job itself stays");
     }
 }

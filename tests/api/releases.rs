@@ -201,6 +201,7 @@ async fn counters_and_versions_cannot_be_confused() {
         assert_eq!(made["releaseUuid"], again["releaseUuid"]);
         upload(&place.app.client(), &again, &first.file).await.expect(200);
         for (recipe, code) in [
+            // Signed anew.
             (first.clone(), "RELEASE_EXISTS"),
             (Recipe { file: b"another".to_vec(), ..first.clone() }, "RELEASE_EXISTS"),
             (Recipe { counter: 6, ..first.clone() }, "RELEASE_EXISTS"),
@@ -213,13 +214,96 @@ async fn counters_and_versions_cannot_be_confused() {
         create(&Recipe { downgrade: true, ..Recipe::app("logger", "0.9.0", 4) }).await.expect(201);
         // Hubs may go back to what was there already, once it is signed so.
         create(&Recipe { downgrade: true, ..Recipe::app("logger", "1.0.0", 2) }).await.expect(201);
-        create(&Recipe { architecture: "aarch64".into(), ..Recipe::app("logger", "1.0.0", 3) }).await.expect(201);
         create(&Recipe::app("logger", "1.1.0", 6)).await.expect(201);
         // Another app of the same maker counts for itself.
         let router = make_app(&place.tenant, "router").await;
         let body = place.maker.body(&Recipe::app("router", "1.0.0", 5), json!({}));
         place.create_app_release(router, &body).await.expect(201);
     }
+}
+
+/// A hub counts once for all it runs, whether that was built for its architecture or for any.
+#[tokio::test(flavor = "multi_thread")]
+async fn counters_go_up_for_every_hub() {
+    for backend in backends() {
+        let place = Place::new(backend).await;
+        let app_uuid = make_app(&place.tenant, "logger").await;
+        for (architecture, counter, expected) in [
+            ("x86_64", 5, 201),
+            ("aarch64", 3, 201),
+            ("any", 4, 409),
+            ("aarch64", 2, 409),
+            ("aarch64", 4, 201),
+            ("any", 7, 201),
+            ("x86_64", 6, 409),
+            ("riscv64", 1, 409),
+            ("riscv64", 8, 201),
+        ] {
+            let version = format!("1.{counter}.0");
+            let of = |recipe: Recipe| Recipe { architecture: architecture.to_owned(), ..recipe };
+            let body = place.maker.body(&of(Recipe::app("logger", &version, counter)), json!({}));
+            let agent = place.create_agent_release(&of(Recipe::agent(&version, counter))).await;
+            for reply in [place.create_app_release(app_uuid, &body).await, agent] {
+                assert_eq!(reply.status.as_u16(), expected, "{architecture} {counter}: {}", reply.body);
+                assert!(expected == 201 || reply.problem().code == "COUNTER_TOO_LOW", "{}", reply.body);
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_release_whose_last_answer_was_lost_is_sent_again() {
+    for backend in backends() {
+        let place = Place::new(backend).await;
+        let app_uuid = make_app(&place.tenant, "logger").await;
+        let recipe = Recipe::app("logger", "1.0.0", 1);
+        let body = place.maker.body(&recipe, json!({}));
+        let made: Value = place.create_app_release(app_uuid, &body).await.expect(201).data();
+        upload(&place.app.client(), &made, &recipe.file).await.expect(200);
+        let again: Value = place.create_app_release(app_uuid, &body).await.expect(201).data();
+        assert_eq!((&again["releaseUuid"], &again["status"]), (&made["releaseUuid"], &json!("READY")));
+        assert_eq!((&again["uploadUrl"], &again["uploadUrlExpiresAt"]), (&Value::Null, &Value::Null));
+
+        let recipe = Recipe::agent("1.0.0", 1);
+        let body = place.maker.body(&recipe, json!({"channel": "stable"}));
+        let create = async |more: Value| {
+            let mut body = body.clone();
+            body.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+            place.admin.post("/platform/agent-releases").json(&body).call().await
+        };
+        create(json!({})).await.expect(201);
+        // What is said last counts, while the file is awaited.
+        let made: Value = create(json!({"channel": "beta", "active": false})).await.expect(201).data();
+        assert_eq!((&made["channel"], &made["active"]), (&json!("beta"), &json!(false)));
+        let listed = place.admin.get("/platform/agent-releases").call().await.expect(200).json();
+        assert_eq!((&listed["data"][0]["channel"], &listed["data"][0]["active"]), (&json!("beta"), &json!(false)));
+        upload(&place.app.client(), &made, &recipe.file).await.expect(200);
+        let again: Value = create(json!({"channel": "beta", "active": false})).await.expect(201).data();
+        assert_eq!((&again["releaseUuid"], &again["uploadUrl"]), (&made["releaseUuid"], &Value::Null));
+        for more in [json!({"active": false}), json!({"channel": "beta"}), json!({"signature": place.maker.sign("x")})]
+        {
+            let reply = create(more.clone()).await;
+            assert!(matches!(reply.status.as_u16(), 400 | 409), "{more}: {}", reply.body);
+        }
+        assert!(create(json!({})).await.expect(409).problem().message.contains("PATCH"));
+        // Nothing was made, changed or offered anew.
+        let after = place.admin.get("/platform/agent-releases").call().await.expect(200);
+        assert_eq!((after.header("x-total-count"), &after.json()["data"][0]["channel"]), ("1", &json!("beta")));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn signatures_of_older_minisigns_count_as_well() {
+    let place = Place::new(Backend::Sqlite).await;
+    let recipe = Recipe::agent("1.0.0", 1);
+    let signature = place.maker.sign_unhashed(&recipe.manifest());
+    let read = minisign::SignatureBox::from_string(&signature).expect("a signature");
+    let manifest = std::io::Cursor::new(recipe.manifest());
+    minisign::verify(&place.maker.public_key(), &read, manifest, true, false, true).expect("one that minisign takes");
+    let body = |manifest: String| json!({"channel": "stable", "manifest": manifest, "signature": signature});
+    let create = async |body: Value| place.admin.post("/platform/agent-releases").json(&body).call().await;
+    names(create(body(recipe.manifest().replace("1.0.0", "1.0.1"))).await, "signature");
+    create(body(recipe.manifest())).await.expect(201);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -422,5 +506,31 @@ async fn what_nobody_brings_a_file_for_is_forgotten() {
         let mut conn = place.app.app.db.read().await.expect("a connection");
         let (left,): (i64,) = sql("SELECT COUNT(*) FROM app_releases").one(&mut conn).await.expect("a count");
         assert_eq!((left, stored_files(place.app.data_dir()).len()), (1, 1));
+    }
+}
+
+/// Somebody asks for another URL at the moment when the release is about to be forgotten.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_asked_for_again_is_not_forgotten() {
+    for backend in backends() {
+        let (clock, micros) = set_clock(Clock::System.now());
+        let place = Place::with_clock(backend, Some(clock)).await;
+        let app = place.app.app.clone();
+        place.create_agent_release(&Recipe::agent("1.0.0", 1)).await.expect(201);
+        micros.fetch_add(27 * 3_600_000_000, std::sync::atomic::Ordering::Relaxed);
+        let mut renewal = app.db.begin().await.expect("a transaction");
+        let renew = sql("UPDATE agent_releases SET created_at = $1").bind(app.clock.now());
+        assert_eq!(renew.execute(&mut renewal).await.expect("renewed"), 1);
+        let forgetting = tokio::spawn({
+            let app = app.clone();
+            async move { hub_cloud::domain::releases::forget_abandoned(&app, 50).await }
+        });
+        // It has found the release by now, and waits.
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        renewal.commit_unaudited("a test's own").await.expect("a commit");
+        forgetting.await.expect("it ends").expect("upkeep");
+        let mut conn = app.db.read().await.expect("a connection");
+        let (left,): (i64,) = sql("SELECT COUNT(*) FROM agent_releases").one(&mut conn).await.expect("a count");
+        assert_eq!(left, 1);
     }
 }

@@ -2,10 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use aws_lc_rs::signature::Ed25519KeyPair;
+use base64::Engine;
 use bytes::Bytes;
 use hub_protocol::AppUuid;
 use hub_protocol::release::{AppRun, ReleaseKind, ReleaseManifest};
-use minisign::{KeyPair, SecretKey};
+use minisign::{KeyPair, PublicKey, SecretKey};
 use reqwest::header::CONTENT_LENGTH;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -46,6 +48,24 @@ impl Maker {
 
     pub fn sign(&self, manifest: &str) -> String {
         minisign::sign(None, &self.key, manifest.as_bytes(), None, None).expect("a signature").into_string()
+    }
+
+    /// As minisign did before it hashed what it signs, and `minisign -S -l` does.
+    pub fn sign_unhashed(&self, manifest: &str) -> String {
+        let secret = self.key.to_bytes();
+        let (number, seed, public) = (&secret[54..62], &secret[62..94], &secret[94..126]);
+        let key = Ed25519KeyPair::from_seed_and_public_key(seed, public).expect("a key");
+        let signature = key.sign(manifest.as_bytes());
+        let comment = "signed the old way";
+        let both = key.sign(&[signature.as_ref(), comment.as_bytes()].concat());
+        let base64 = |bytes: &[u8]| base64::engine::general_purpose::STANDARD.encode(bytes);
+        let first = base64(&[b"Ed", number, signature.as_ref()].concat());
+        format!("untrusted comment: x\n{first}\ntrusted comment: {comment}\n{}\n", base64(both.as_ref()))
+    }
+
+    /// What the key is checked with.
+    pub fn public_key(&self) -> PublicKey {
+        PublicKey::from_secret_key(&self.key).expect("a public key")
     }
 
     /// The body that makes this release, with whatever else `more` has.

@@ -68,6 +68,12 @@ const VERSIONS: &[Version] = &[
         postgres: include_str!("../../../migrations/postgres/0008_policies.sql"),
         sqlite: include_str!("../../../migrations/sqlite/0008_policies.sql"),
     },
+    Version {
+        number: 9,
+        name: "job_event_age",
+        postgres: include_str!("../../../migrations/postgres/0009_job_event_age.sql"),
+        sqlite: include_str!("../../../migrations/sqlite/0009_job_event_age.sql"),
+    },
 ];
 
 fn migrator(text: impl Fn(&Version) -> &'static str) -> Migrator {

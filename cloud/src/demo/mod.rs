@@ -89,6 +89,16 @@ pub fn config(mut settings: Settings, file: Option<&Path>) -> Result<Config, Con
         ("client-certificates", settings.client_certificates.is_some()),
         ("master-key", settings.master_key.is_some()),
         ("files", settings.files.is_some()),
+        ("builtin-login", settings.builtin_login.is_some()),
+        ("oidc-issuer", settings.oidc_issuer.is_some()),
+        ("oidc-audience", settings.oidc_audience.is_some()),
+        ("oidc-client-id", settings.oidc_client_id.is_some()),
+        ("oidc-roles-claim", settings.oidc_roles_claim.is_some()),
+        ("smtp-url", settings.smtp_url.is_some()),
+        ("mail-from", settings.mail_from.is_some()),
+        ("cors-origins", settings.cors_origins.is_some()),
+        ("trusted-proxies", settings.trusted_proxies.is_some()),
+        ("release-keys", settings.release_keys.is_some()),
     ];
     if let Some((key, _)) = of_a_real_service.iter().find(|(_, given)| *given) {
         let variable = format!("HUB_CLOUD_{}", key.replace('-', "_").to_uppercase());
@@ -250,6 +260,17 @@ mod tests {
         assert!(error.contains("--database-url") && error.contains("HUB_CLOUD_DATABASE_URL"), "{error}");
         assert!(!error.contains("hunter2"), "{error}");
         assert!(config(Settings::default(), Some(Path::new("a.toml"))).is_err());
+        // What would be of no use here, or keep the demo out of its own service.
+        for (key, settings) in [
+            ("builtin-login", Settings { builtin_login: Some(false), ..Settings::default() }),
+            ("oidc-issuer", Settings { oidc_issuer: Some("https://login.example.com".into()), ..Settings::default() }),
+            ("smtp-url", Settings { smtp_url: Some("smtp://mail.example.com".into()), ..Settings::default() }),
+            ("trusted-proxies", Settings { trusted_proxies: Some("10.0.0.0/8".into()), ..Settings::default() }),
+            ("release-keys", Settings { release_keys: Some("keys".into()), ..Settings::default() }),
+        ] {
+            let error = config(settings, None).expect_err(key).to_string();
+            assert!(error.contains(&format!("--{key} ")), "{error}");
+        }
     }
 
     #[test]

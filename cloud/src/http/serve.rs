@@ -1,6 +1,7 @@
 //! Listening, with or without TLS, and ending gracefully: what was accepted is answered, streams are closed, then the process ends.
 
 use std::future::{Ready, ready};
+use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
@@ -35,7 +36,10 @@ impl Server {
             None => None,
         };
         let listen = app.config.listen;
-        let failed = |error: std::io::Error| StartError::Listen(format!("cannot listen on {listen}: {error}"));
+        let failed = |error: std::io::Error| {
+            let advice = listen_advice(error.kind());
+            StartError::Listen(format!("cannot listen on {listen}: {error}; {advice}"))
+        };
         let listener = TcpListener::bind(listen).map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
@@ -75,6 +79,16 @@ impl Server {
         };
         stopping.abort();
         served
+    }
+}
+
+/// What to do where the address cannot be listened on.
+pub const fn listen_advice(reason: ErrorKind) -> &'static str {
+    match reason {
+        ErrorKind::AddrInUse => "nothing to do if the service is running; else name another address with `listen`",
+        ErrorKind::AddrNotAvailable => "name an address of this machine with `listen`, or 0.0.0.0 for all",
+        ErrorKind::PermissionDenied => "take a port of 1024 or above, or let systemd give CAP_NET_BIND_SERVICE",
+        _ => "name another address with `listen`",
     }
 }
 

@@ -24,7 +24,7 @@ use tokio::net::TcpStream;
 use tower::Layer;
 
 use super::serve::Tuned;
-use crate::app::{App, StartError};
+use crate::app::{App, StartError, unread};
 use crate::authn::client_certificate::ClientCertificate;
 use crate::clock::Clock;
 use crate::config::{ClientCertificates, TlsFiles};
@@ -50,7 +50,7 @@ impl Tls {
         let (config, trust) = match app.config.client_certificates {
             ClientCertificates::Off => (config, None),
             ClientCertificates::Optional | ClientCertificates::Required => {
-                let trust = certificates::trust(app).await.map_err(StartError::Keys)?;
+                let trust = certificates::trust(app).await.map_err(unread)?;
                 (asking_config(own.clone(), &trust, &app.clock).map_err(StartError::Keys)?, Some(trust))
             }
         };

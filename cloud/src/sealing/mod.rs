@@ -7,7 +7,7 @@
 pub mod stored;
 
 use std::io::Write;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::SystemTime;
@@ -276,6 +276,11 @@ enum Replace {
 fn write_file(path: &Path, keys: &[String], replace: Replace) -> std::io::Result<()> {
     let draft = path.with_extension(format!("key.{}", std::process::id()));
     let mut file = std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
+    let replaced = match replace {
+        Replace::Yes => path,
+        Replace::No => path.parent().unwrap_or(path),
+    };
+    keep_owner(&file, &std::fs::metadata(replaced)?)?;
     file.write_all(keys.join("\n").as_bytes())?;
     file.write_all(b"\n")?;
     file.sync_all()?;
@@ -294,6 +299,16 @@ fn write_file(path: &Path, keys: &[String], replace: Replace) -> std::io::Result
         Some(dir) => std::fs::File::open(dir)?.sync_all(),
         None => Ok(()),
     }
+}
+
+/// Root, who may run the commands, does not take the file from the service: it belongs to whom the one before does, or the directory.
+fn keep_owner(file: &std::fs::File, owner: &std::fs::Metadata) -> std::io::Result<()> {
+    let own = file.metadata()?;
+    let is_same = (own.uid(), own.gid()) == (owner.uid(), owner.gid());
+    if is_same || !rustix::process::geteuid().is_root() {
+        return Ok(());
+    }
+    fchown(file, Some(owner.uid()), Some(owner.gid()))
 }
 
 /// Unguessable bytes.
@@ -358,6 +373,25 @@ mod tests {
         command.remove_key(&command.key_ids()[1].clone()).expect("the old key goes");
         assert_eq!(command.key_ids().len(), 1);
         assert!(command.open("mail", "1", &sealed_before).is_err());
+    }
+
+    #[test]
+    fn the_file_stays_with_the_service_whoever_changes_it() {
+        // Nobody else can give files away.
+        if !rustix::process::geteuid().is_root() {
+            return;
+        }
+        let dir = tempfile::tempdir().expect("a directory");
+        std::os::unix::fs::chown(dir.path(), Some(4321), Some(4322)).expect("another owner");
+        let owner = || {
+            let file = std::fs::metadata(dir.path().join("master.key")).expect("a file");
+            (file.uid(), file.gid(), file.mode() & 0o777)
+        };
+        let sealer = Sealer::load(None, dir.path(), true).expect("a key");
+        assert_eq!(owner(), (4321, 4322, 0o600), "as the directory");
+        std::os::unix::fs::chown(dir.path().join("master.key"), Some(4323), Some(4322)).expect("another owner");
+        sealer.add_key().expect("a new key");
+        assert_eq!(owner(), (4323, 4322, 0o600), "as the file before");
     }
 
     #[test]

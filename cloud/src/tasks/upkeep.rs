@@ -19,6 +19,7 @@ const SIGNING_KEYS: &str = "upkeep.signing_keys";
 const CERTIFICATES: &str = "upkeep.certificates";
 const RELEASES: &str = "upkeep.releases";
 const HUB_JOBS: &str = "upkeep.hub_jobs";
+const HUB_JOB_EVENTS: &str = "upkeep.hub_job_events";
 const UPDATE_POLICIES: &str = "upkeep.update_policies";
 
 pub const KINDS: &[&str] = &[
@@ -31,6 +32,7 @@ pub const KINDS: &[&str] = &[
     CERTIFICATES,
     RELEASES,
     HUB_JOBS,
+    HUB_JOB_EVENTS,
     UPDATE_POLICIES,
 ];
 
@@ -45,6 +47,8 @@ const HUB_JOBS_AT_ONCE: i64 = 100;
 pub const CHUNK: i64 = 1000;
 /// The same where each has a file to remove.
 const FILES_CHUNK: i64 = 50;
+/// What a hub told about a job is kept for so long after the job is over. The job itself stays.
+const HUB_JOB_EVENTS_SECS: i64 = 90 * 24 * 3600;
 /// A retried upload is recognised for this long.
 const UPLOAD_KEYS_SECS: i64 = 7 * 24 * 3600;
 
@@ -77,6 +81,9 @@ pub async fn perform(app: &App, kind: &str) -> Result<Done> {
         }
         CERTIFICATES => certificates::upkeep(app, CHUNK).await?,
         HUB_JOBS => jobs::settle_overdue(app, HUB_JOBS_AT_ONCE).await?,
+        HUB_JOB_EVENTS => {
+            jobs::forget_events(db, now.plus_secs(-HUB_JOB_EVENTS_SECS), CHUNK).await? >= CHUNK.unsigned_abs()
+        }
         UPDATE_POLICIES => policies::advance(app).await?,
         _ => return Err(Error::internal("no such kind of upkeep")),
     };

@@ -7,6 +7,7 @@ use hub_protocol::Timestamp;
 use hub_protocol::check::Finding;
 
 use crate::config::{Config, TlsFiles};
+use crate::http::serve::listen_advice;
 use crate::http::tls;
 
 /// A certificate that ends sooner should have been replaced by now.
@@ -22,19 +23,10 @@ fn listen(config: &Config) -> Finding {
     let address = config.listen;
     match TcpListener::bind(address) {
         Ok(_) => Finding::ok("listen", format!("{address} is free")),
-        Err(error) if error.kind() == ErrorKind::AddrInUse => Finding::warn(
-            "listen",
-            format!("{address} is taken"),
-            "nothing to do if the service is running; else name another address with `listen`",
-        ),
-        Err(error) => {
-            let mend = match error.kind() {
-                ErrorKind::AddrNotAvailable => "name an address of this machine with `listen`, or 0.0.0.0 for all",
-                ErrorKind::PermissionDenied => "take a port of 1024 or above, or let systemd give CAP_NET_BIND_SERVICE",
-                _ => "name another address with `listen`",
-            };
-            Finding::fail("listen", format!("{address}: {error}"), mend)
-        }
+        Err(error) => match (error.kind(), listen_advice(error.kind())) {
+            (ErrorKind::AddrInUse, mend) => Finding::warn("listen", format!("{address} is taken"), mend),
+            (_, mend) => Finding::fail("listen", format!("{address}: {error}"), mend),
+        },
     }
 }
 

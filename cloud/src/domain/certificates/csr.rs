@@ -26,6 +26,8 @@ pub fn requested_key(csr: &str) -> Result<SubjectPublicKeyInfo> {
     }
     let malformed =
         || refused("must be a PKCS#10 request in PEM form, which begins with -----BEGIN CERTIFICATE REQUEST-----");
+    // The same by its older name (RFC 7468, 7), as keytool and `openssl req -newhdr` write it.
+    let csr = csr.replace("-----BEGIN NEW ", "-----BEGIN ").replace("-----END NEW ", "-----END ");
     let der = CertificateSigningRequestDer::from_pem_slice(csr.as_bytes()).map_err(|_| malformed())?;
     let (rest, request) = X509CertificationRequest::from_der(&der).map_err(|_| malformed())?;
     if !rest.is_empty() {
@@ -73,6 +75,9 @@ mod tests {
         for algorithm in [&rcgen::PKCS_ECDSA_P256_SHA256, &PKCS_ECDSA_P384_SHA384, &PKCS_ED25519, &PKCS_RSA_SHA256] {
             let (key, request) = request(algorithm);
             let taken = requested_key(&request.pem().expect("PEM")).expect("a good request");
+            assert_eq!(taken.subject_public_key_info(), key.subject_public_key_info(), "{algorithm:?}");
+            let older = request.pem().expect("PEM").replace("CERTIFICATE REQUEST", "NEW CERTIFICATE REQUEST");
+            let taken = requested_key(&older).expect("a good request");
             assert_eq!(taken.subject_public_key_info(), key.subject_public_key_info(), "{algorithm:?}");
         }
     }

@@ -7,6 +7,7 @@ use axum::response::{IntoResponse, Response};
 use hub_protocol::HubUuid;
 use hub_protocol::certificate::{CertificateIssueRequest, CertificateIssueResponse};
 
+use super::Trust;
 use crate::app::App;
 use crate::authn::hub::EnrollingHub;
 use crate::error::Result;
@@ -22,8 +23,10 @@ pub async fn issue(
     super::issue(&app, &hub, &request).await.map(Answer)
 }
 
-/// The roots, the newest first: more than one while certificates below an older one are valid.
+/// The roots, the newest first: more than one while certificates below an older one are valid. Then what issues below them, so that the bundle and a hub's
+/// certificate are all it takes to check that.
 pub async fn ca_bundle(_: EnrollingHub, State(app): State<App>) -> Result<Response> {
-    let bundle = super::trust(&app).await?.roots.concat();
+    let Trust { roots, issuers } = super::trust(&app).await?;
+    let bundle = [roots, issuers].concat().concat();
     Ok(([(header::CONTENT_TYPE, "application/x-pem-file")], bundle).into_response())
 }

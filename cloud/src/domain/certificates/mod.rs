@@ -17,14 +17,14 @@ use crate::authn::invalid_token;
 use crate::authz::Scope;
 use crate::db::{Conn, Tx};
 use crate::domain::audit::Audit;
-use crate::domain::hubs;
+use crate::domain::{hubs, tenants};
 use crate::error::{Error, Result};
 use authority::Wanted;
 use store::{Authority, Issued};
 use x509::Validity;
 
 const DAY_SECS: i64 = 24 * 3600;
-/// How long a hub's certificate is valid.
+/// How long a hub's certificate is valid, all in all.
 const HUB_SECS: i64 = 90 * DAY_SECS;
 /// Clocks differ: a certificate begins this long before it is made.
 const BACKDATED_SECS: i64 = 300;
@@ -38,13 +38,17 @@ pub async fn issue(app: &App, hub: &Hub, request: &CertificateIssueRequest) -> R
     let key = csr::requested_key(&request.csr)?;
     let signing = signing(app).await?;
     let now = app.clock.now();
-    let not_after = now.plus_secs(HUB_SECS).min(signing.not_after);
-    let validity = Validity::seconds(now.plus_secs(-BACKDATED_SECS), not_after);
+    let not_before = now.plus_secs(-BACKDATED_SECS);
+    let validity = Validity::seconds(not_before, not_before.plus_secs(HUB_SECS).min(signing.not_after));
     let signer = authority::open(app, &signing)?;
     let (serial_number, certificate) = x509::make_hub_certificate(hub.hub_uuid, &key, validity, &signer)?;
 
     let scope = Scope::of_hub(hub);
     let mut tx = app.db.begin().await?;
+    // Before the hub, as whoever deletes a tenant takes the two.
+    if !tenants::hold(&mut tx, hub.tenant_uuid).await? {
+        return Err(invalid_token());
+    }
     // Whoever takes the hub's credentials away meanwhile is before this, or finds the certificate and revokes it.
     if hubs::lock_token(&mut tx, hub.hub_uuid).await? != Some(hub.token_id) {
         return Err(invalid_token());

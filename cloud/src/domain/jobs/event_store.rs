@@ -1,10 +1,10 @@
 //! SQL of the events of jobs.
 
-use hub_protocol::{HubJobUuid, HubUuid, TenantUuid};
+use hub_protocol::{HubJobUuid, HubUuid, TenantUuid, Timestamp};
 use uuid::Uuid;
 
 use crate::authz::Scope;
-use crate::db::{Conn, Tx, sql};
+use crate::db::{Conn, Db, Tx, sql};
 use crate::error::Result;
 use crate::http::page::{Direction, MAX_OFFSET};
 
@@ -99,4 +99,20 @@ pub async fn after(
         .push_bind(limit)
         .all(conn)
         .await
+}
+
+/// Forgets up to `limit` events of jobs that were over before then; answers how many. All of such a job's events are older than its end.
+pub async fn forget(db: &Db, before: Timestamp, limit: i64) -> Result<u64> {
+    let mut tx = db.begin().await?;
+    let deleted = sql("DELETE FROM hub_job_events WHERE (tenant_uuid, hub_job_event_id) IN \
+         (SELECT old.tenant_uuid, old.hub_job_event_id FROM hub_job_events old WHERE old.hub_job_event_id < $1 \
+         AND EXISTS (SELECT 1 FROM hub_jobs job WHERE job.hub_job_uuid = old.hub_job_uuid AND job.finished_at < $2) \
+         ORDER BY old.hub_job_event_id LIMIT $3)")
+    .bind(before.as_micros())
+    .bind(before)
+    .bind(limit)
+    .execute(&mut tx)
+    .await?;
+    tx.commit_unaudited("nothing a person did").await?;
+    Ok(deleted)
 }

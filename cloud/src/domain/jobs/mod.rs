@@ -28,7 +28,7 @@ use crate::domain::releases::{self, AgentReleaseSummary};
 use crate::error::{Error, Result};
 
 pub use apps::wanted as wanted_apps;
-pub use event_store::{StoredJobEvent, after as events_after};
+pub use event_store::{StoredJobEvent, after as events_after, forget as forget_events};
 pub use events::HubJobEventResponse;
 pub use hand_out::hand_out;
 pub use overdue::settle_overdue;

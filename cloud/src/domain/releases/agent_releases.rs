@@ -12,7 +12,7 @@ use super::{require_new, trusted_keys};
 use crate::app::App;
 use crate::authn::hub::Hub;
 use crate::authn::user::User;
-use crate::db::Conn;
+use crate::db::{Conn, Tx};
 use crate::domain::audit::Audit;
 use crate::domain::{hubs, policies};
 use crate::error::{Error, Result};
@@ -38,8 +38,8 @@ pub struct NewRelease {
     pub signed: Signed,
 }
 
-/// Takes a release in, whose file is to follow; answers where to.
-pub async fn create(app: &App, admin: &User, new: NewRelease) -> Result<(AgentReleaseRow, SignedUrl)> {
+/// Takes a release in, whose file is to follow; answers where to, unless it is here already.
+pub async fn create(app: &App, admin: &User, new: NewRelease) -> Result<(AgentReleaseRow, Option<SignedUrl>)> {
     let NewRelease { category, channel, active, signed } = new;
     let channel = checked_word("channel", channel)?;
     let manifest = trusted_keys::verified(app, ReleaseKind::Agent, &signed.manifest, &signed.signature).await?;
@@ -53,12 +53,9 @@ pub async fn create(app: &App, admin: &User, new: NewRelease) -> Result<(AgentRe
     store::lock(&mut tx).await?;
     let alike = store::alike(&mut tx, &manifest, counter).await?;
     let highest = store::highest_counter(&mut tx, &manifest.name, &manifest.architecture).await?;
-    if let Some(release_uuid) = require_new(&manifest, &signed.manifest, &alike, highest)? {
-        store::renew(&mut tx, release_uuid, now).await?;
-        let row = get(&mut tx, release_uuid).await?;
-        tx.commit_unaudited("asks for another URL to upload to").await?;
-        let upload = urls::upload_url(app, &file_name(&row));
-        return Ok((row, upload));
+    if let Some(release_uuid) = require_new(&manifest, &signed, &alike, highest)? {
+        let before = store::lock_one(&mut tx, release_uuid).await?.ok_or_else(unknown)?;
+        return repeat(app, admin, tx, before, (category, channel, active)).await;
     }
     let mut row = AgentReleaseRow {
         asset_id: 0,
@@ -83,7 +80,42 @@ pub async fn create(app: &App, admin: &User, new: NewRelease) -> Result<(AgentRe
     let audit = Audit::by_user(admin, "agent_release.create", row.release_uuid, now);
     tx.commit(audit.changed(None, Some(state(&row)))).await?;
     let upload = urls::upload_url(app, &file_name(&row));
-    Ok((row, upload))
+    Ok((row, Some(upload)))
+}
+
+/// Answers a release that is sent again. While its file is awaited, what is said with it counts anew; what is READY is changed in another way.
+async fn repeat(
+    app: &App,
+    admin: &User,
+    mut tx: Tx,
+    before: AgentReleaseRow,
+    (category, channel, active): (Category, String, bool),
+) -> Result<(AgentReleaseRow, Option<SignedUrl>)> {
+    let is_other = (before.category, &before.channel, before.active) != (category, &channel, active);
+    if before.status == Status::Ready {
+        return match is_other {
+            false => Ok((before, None)),
+            true => {
+                let message = format!(
+                    "the release {} is here already, in another category or channel or not active as this says; PATCH it",
+                    before.release_uuid
+                );
+                Err(Error::conflict("RELEASE_EXISTS", message))
+            }
+        };
+    }
+    let now = app.clock.now();
+    let row = AgentReleaseRow { category, channel, active, created_at: now, ..before.clone() };
+    store::renew(&mut tx, &row).await?;
+    match is_other {
+        false => tx.commit_unaudited("asks for another URL to upload to").await?,
+        true => {
+            let audit = Audit::by_user(admin, "agent_release.update", row.release_uuid, now);
+            tx.commit(audit.changed(Some(state(&before)), Some(state(&row)))).await?;
+        }
+    }
+    let upload = urls::upload_url(app, &file_name(&row));
+    Ok((row, Some(upload)))
 }
 
 /// As the audit log shows it.

@@ -17,8 +17,13 @@ use crate::error::{Error, Result};
 /// Releases of an app.
 const MAX_RELEASES: i64 = 10_000;
 
-/// Takes a release in, whose file is to follow; answers where to.
-pub async fn create(app: &App, scope: &Scope, app_uuid: AppUuid, signed: Signed) -> Result<(AppReleaseRow, SignedUrl)> {
+/// Takes a release in, whose file is to follow; answers where to, unless it is here already.
+pub async fn create(
+    app: &App,
+    scope: &Scope,
+    app_uuid: AppUuid,
+    signed: Signed,
+) -> Result<(AppReleaseRow, Option<SignedUrl>)> {
     // Of another tenant's app nothing is said, whatever else is wrong.
     let name = apps::get(&mut app.db.read().await?, scope, app_uuid).await?.name;
     let manifest = trusted_keys::verified(app, ReleaseKind::App, &signed.manifest, &signed.signature).await?;
@@ -32,11 +37,12 @@ pub async fn create(app: &App, scope: &Scope, app_uuid: AppUuid, signed: Signed)
     let alike = store::alike(&mut tx, app_uuid, &manifest, counter).await?;
     let highest = store::highest_counter(&mut tx, app_uuid, &manifest.architecture).await?;
     let file_of = |release_uuid| FileName::of(release_uuid, &manifest);
-    if let Some(release_uuid) = require_new(&manifest, &signed.manifest, &alike, highest)? {
+    if let Some(release_uuid) = require_new(&manifest, &signed, &alike, highest)? {
         store::renew(&mut tx, release_uuid, now).await?;
         let row = store::of_any_tenant(&mut tx, release_uuid).await?.ok_or_else(|| Error::not_found("release"))?;
         tx.commit_unaudited("asks for another URL to upload to").await?;
-        return Ok((row, urls::upload_url(app, &file_of(release_uuid))));
+        let is_awaited = row.status == Status::AwaitingFile;
+        return Ok((row, is_awaited.then(|| urls::upload_url(app, &file_of(release_uuid)))));
     }
     if store::count(&mut tx, scope, app_uuid).await? >= MAX_RELEASES {
         let message = format!("an app may have {MAX_RELEASES} releases and no more");
@@ -66,7 +72,7 @@ pub async fn create(app: &App, scope: &Scope, app_uuid: AppUuid, signed: Signed)
     let audit = Audit::new(scope, "app_release.create", row.release_uuid, now);
     tx.commit(audit.changed(None, Some(state))).await?;
     let upload = urls::upload_url(app, &file_of(row.release_uuid));
-    Ok((row, upload))
+    Ok((row, Some(upload)))
 }
 
 /// The release as a hub of the tenant is to get it.

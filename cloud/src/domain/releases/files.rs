@@ -4,13 +4,13 @@
 use std::ops::Range;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path as FilePath, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
 use futures_util::{StreamExt, TryStreamExt};
-use hub_protocol::ReleaseUuid;
+use hub_protocol::{ReleaseUuid, TenantUuid};
 use object_store::aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
@@ -20,7 +20,6 @@ use object_store::{
     ObjectStoreExt, RetryConfig,
 };
 use tokio::io::{AsyncReadExt, AsyncSeekExt};
-use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_util::io::ReaderStream;
 
 use crate::config::FilesConfig;
@@ -33,6 +32,8 @@ const DIRECTORY_PART_BYTES: usize = 512 * 1024;
 const READ_BYTES: usize = 64 * 1024;
 /// Uploads at once on one replica: each holds a part in memory.
 const MAX_UPLOADS: usize = 8;
+/// The same of one owner, so that slow ones of somebody's do not keep all others from theirs. As many places are kept for the platform.
+const MAX_UPLOADS_EACH: usize = 2;
 /// How long one request to S3 may take, a part's bytes included.
 const S3_TIMEOUT: &str = "120s";
 
@@ -44,7 +45,7 @@ struct Inner {
     store: Arc<dyn ObjectStore>,
     kind: Kind,
     prefix: Path,
-    uploads: Semaphore,
+    uploads: Uploads,
 }
 
 enum Kind {
@@ -78,24 +79,22 @@ impl Files {
                 (Arc::new(s3.clone()), Kind::S3(s3), Path::from(prefix.as_str()))
             }
         };
-        Ok(Self(Arc::new(Inner { store, kind, prefix, uploads: Semaphore::new(MAX_UPLOADS) })))
+        Ok(Self(Arc::new(Inner { store, kind, prefix, uploads: Uploads::default() })))
     }
 
     fn path(&self, release_uuid: ReleaseUuid) -> Path {
         self.0.prefix.clone().join(FOLDER).join(release_uuid.to_string())
     }
 
-    /// Begins to write a file, which takes the place of one that may be there once it is finished.
-    pub async fn create(&self, release_uuid: ReleaseUuid) -> Result<Upload<'_>> {
-        let permit = self.0.uploads.try_acquire().map_err(|_| {
-            Error::unavailable("TOO_MANY_UPLOADS", "other files are being uploaded at this moment; try again shortly")
-        })?;
+    /// Begins to write a file, which takes the place of one that may be there once it is finished. The owner is the tenant whose it is, or the platform.
+    pub async fn create(&self, release_uuid: ReleaseUuid, owner: Option<TenantUuid>) -> Result<Upload<'_>> {
+        let turn = self.0.uploads.begin(owner)?;
         let upload = self.0.store.put_multipart(&self.path(release_uuid)).await.map_err(failed)?;
         let part_bytes = match self.0.kind {
             Kind::Directory(_) => DIRECTORY_PART_BYTES,
             Kind::S3(_) => S3_PART_BYTES,
         };
-        Ok(Upload { upload: Some(upload), part: Vec::new(), part_bytes, _permit: permit })
+        Ok(Upload { upload: Some(upload), part: Vec::new(), part_bytes, _turn: turn })
     }
 
     /// A piece of a file, as it is read; nothing when there is no such file.
@@ -159,6 +158,44 @@ impl Files {
     }
 }
 
+/// Whose uploads are under way.
+#[derive(Default)]
+struct Uploads(Mutex<Vec<Option<TenantUuid>>>);
+
+impl Uploads {
+    fn begin(&self, owner: Option<TenantUuid>) -> Result<Turn<'_>> {
+        let refused = |message| Err(Error::unavailable("TOO_MANY_UPLOADS", message));
+        let mut owners = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if owners.iter().filter(|other| **other == owner).count() >= MAX_UPLOADS_EACH {
+            return refused(match owner {
+                Some(_) => "two files of this tenant are being uploaded at this moment; wait until one is here",
+                None => "two files of the platform are being uploaded at this moment; wait until one is here",
+            });
+        }
+        let of_tenants = owners.iter().filter(|other| other.is_some()).count();
+        if owner.is_some() && of_tenants >= MAX_UPLOADS - MAX_UPLOADS_EACH {
+            return refused("files of other tenants are being uploaded at this moment; try again shortly");
+        }
+        owners.push(owner);
+        Ok(Turn { uploads: self, owner })
+    }
+}
+
+/// Leave to upload, until it is dropped.
+struct Turn<'a> {
+    uploads: &'a Uploads,
+    owner: Option<TenantUuid>,
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        let mut owners = self.uploads.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(place) = owners.iter().position(|other| *other == self.owner) {
+            owners.swap_remove(place);
+        }
+    }
+}
+
 const FOLDER: &str = "releases";
 
 fn s3(bucket: &str) -> object_store::Result<AmazonS3> {
@@ -194,7 +231,7 @@ pub struct Upload<'a> {
     upload: Option<Box<dyn MultipartUpload>>,
     part: Vec<u8>,
     part_bytes: usize,
-    _permit: SemaphorePermit<'a>,
+    _turn: Turn<'a>,
 }
 
 impl Upload<'_> {
@@ -254,5 +291,30 @@ impl Drop for Upload<'_> {
         {
             runtime.spawn(abort(upload));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobodys_uploads_keep_others_from_theirs() {
+        let uploads = Uploads::default();
+        let begin = |owner| uploads.begin(owner).map_err(|error| error.code());
+        let tenants: Vec<Option<TenantUuid>> = (0..4).map(|_| Some(TenantUuid::new())).collect();
+        let full = Err("TOO_MANY_UPLOADS");
+        let mut turns = Vec::new();
+        for owner in &tenants[..3] {
+            turns.push((begin(*owner).expect("a turn"), begin(*owner).expect("a second")));
+            assert_eq!(begin(*owner).map(|_| ()), full);
+        }
+        assert_eq!(begin(tenants[3]).map(|_| ()), full, "so much memory is not lent");
+        let platform = (begin(None).expect("a turn"), begin(None).expect("a second"));
+        assert_eq!(begin(None).map(|_| ()), full);
+        turns.pop();
+        let _again = begin(tenants[3]).expect("a turn that was given back");
+        drop(platform);
+        begin(None).map(|_| ()).expect("a turn that was given back");
     }
 }

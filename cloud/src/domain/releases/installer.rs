@@ -2,7 +2,7 @@
 
 use axum::extract::Request;
 use futures_util::stream::BoxStream;
-use hub_protocol::{ReleaseUuid, Timestamp};
+use hub_protocol::{ReleaseUuid, TenantUuid, Timestamp};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
@@ -51,6 +51,14 @@ impl Release {
         }
     }
 
+    /// The tenant whose it is; nothing where it is the platform's.
+    fn owner(&self) -> Option<TenantUuid> {
+        match self {
+            Self::App(row) => Some(row.tenant_uuid),
+            Self::Agent(_) => None,
+        }
+    }
+
     fn file(&self) -> File {
         let (release_uuid, size_bytes, sha256) = match self {
             Self::App(row) => (row.release_uuid, row.size_bytes, &row.sha256),
@@ -90,7 +98,7 @@ pub async fn receive(app: &App, file_name: &str, query: &SignedQuery, request: R
         return Err(wrong_size(&file));
     }
     let frames = Frames::of_file(request)?;
-    let mut upload = app.files.create(release_uuid).await?;
+    let mut upload = app.files.create(release_uuid, release.owner()).await?;
     match copy(frames, &file, &mut upload).await {
         Ok(()) => upload.finish().await?,
         Err(error) => {

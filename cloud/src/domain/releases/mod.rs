@@ -181,6 +181,7 @@ struct Existing {
     #[sqlx(try_from = "String")]
     status: Status,
     manifest: String,
+    signature: String,
 }
 
 /// A file may be so large: 2 GiB.
@@ -196,15 +197,19 @@ fn checked_numbers(manifest: &ReleaseManifest) -> Result<(i64, i64)> {
 }
 
 /// Refuses a release that could be confused with another of its name, or that hubs would take for an older one. The same manifest once more, while its
-/// file is awaited, is the same release: that one is answered.
+/// file is awaited, is the same release: that one is answered. So is one that is READY, when the signature is the same too: an answer was lost.
 fn require_new(
     manifest: &ReleaseManifest,
-    text: &str,
+    signed: &Signed,
     alike: &[Existing],
     highest: i64,
 ) -> Result<Option<ReleaseUuid>> {
     let counter = i64::try_from(manifest.counter).unwrap_or(i64::MAX);
-    if let Some(same) = alike.iter().find(|other| other.status == Status::AwaitingFile && other.manifest == text) {
+    let is_same = |other: &&Existing| {
+        other.manifest == signed.manifest
+            && (other.status == Status::AwaitingFile || other.signature == signed.signature)
+    };
+    if let Some(same) = alike.iter().find(is_same) {
         return Ok(Some(same.release_uuid));
     }
     if let Some(other) = alike.first() {
@@ -239,12 +244,14 @@ pub async fn forget_abandoned(app: &App, limit: i64) -> Result<u64> {
     let of_agent = store::agent_releases::abandoned(&mut conn, before, limit).await?;
     drop(conn);
     for (release_uuid,) in of_apps.iter().chain(&of_agent) {
-        // The row goes last: cut off in between, the next round finds it again.
-        app.files.delete(*release_uuid).await?;
         let mut tx = app.db.begin().await?;
-        store::app_releases::forget(&mut tx, *release_uuid).await?;
-        store::agent_releases::forget(&mut tx, *release_uuid).await?;
-        tx.commit_unaudited("nothing a person did").await?;
+        let is_forgotten = store::app_releases::forget(&mut tx, *release_uuid, before).await?
+            || store::agent_releases::forget(&mut tx, *release_uuid, before).await?;
+        if is_forgotten {
+            // The row is gone once the file is: cut off in between, the next round finds it again.
+            app.files.delete(*release_uuid).await?;
+            tx.commit_unaudited("nothing a person did").await?;
+        }
     }
     Ok((of_apps.len() + of_agent.len()) as u64)
 }

@@ -62,7 +62,7 @@ pub async fn create(
         signed: Signed { manifest: request.manifest, signature: request.signature },
     };
     let (row, upload) = agent_releases::create(&app, &admin, new).await?;
-    Ok(Created(AgentReleaseResponse::new(row, Some(upload))))
+    Ok(Created(AgentReleaseResponse::new(row, upload)))
 }
 
 /// What to change; absent or null stays.

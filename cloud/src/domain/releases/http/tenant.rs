@@ -45,8 +45,8 @@ pub struct AgentReleaseResponse {
     created_at: Timestamp,
     /// When its file was there.
     ready_at: Option<Timestamp>,
-    /// `PUT` the file here. A path of this service while it has no `public-url`. Given when the release is made; the same manifest sent again, while the
-    /// file is awaited, gives another.
+    /// `PUT` the file here. A path of this service while it has no `public-url`. Given when the release is made; the same manifest sent again gives
+    /// another while the file is awaited, and none once it is here.
     #[serde(skip_serializing_if = "Option::is_none")]
     upload_url: Option<String>,
     /// An hour later.

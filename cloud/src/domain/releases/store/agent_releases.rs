@@ -75,7 +75,7 @@ pub async fn insert(tx: &mut Tx, row: &AgentReleaseRow) -> Result<i64> {
 /// Those of the name that a new one could be confused with: of the same counter, or of the same version for the same architecture. A version that hubs may go
 /// back to is signed once more, as a downgrade.
 pub async fn alike(conn: &mut Conn, new: &ReleaseManifest, counter: i64) -> Result<Vec<Existing>> {
-    sql("SELECT release_uuid, counter, status, manifest FROM agent_releases \
+    sql("SELECT release_uuid, counter, status, manifest, signature FROM agent_releases \
          WHERE name = $1 AND (counter = $2 OR (version = $3 AND architecture = $4 AND downgrade = $5))")
     .bind(new.name.as_str())
     .bind(counter)
@@ -86,14 +86,15 @@ pub async fn alike(conn: &mut Conn, new: &ReleaseManifest, counter: i64) -> Resu
     .await
 }
 
-/// The highest counter of the name for an architecture; 0 when there is none.
+/// The highest counter of the name that a hub which can run the architecture may have seen: a hub counts once for all it runs, so `any` is held against all
+/// architectures. 0 when there is none.
 pub async fn highest_counter(conn: &mut Conn, name: &str, architecture: &str) -> Result<i64> {
-    let (highest,): (i64,) =
-        sql("SELECT COALESCE(MAX(counter), 0) FROM agent_releases WHERE name = $1 AND architecture = $2")
-            .bind(name)
-            .bind(architecture)
-            .one(conn)
-            .await?;
+    let (highest,): (i64,) = sql("SELECT COALESCE(MAX(counter), 0) FROM agent_releases \
+         WHERE name = $1 AND ($2 = 'any' OR architecture IN ($2, 'any'))")
+    .bind(name)
+    .bind(architecture)
+    .one(conn)
+    .await?;
     Ok(highest)
 }
 
@@ -242,13 +243,17 @@ pub async fn mark_ready(tx: &mut Tx, release_uuid: ReleaseUuid, now: Timestamp) 
     Ok(marked > 0)
 }
 
-/// Begins the time anew that its file is awaited for.
-pub async fn renew(tx: &mut Tx, release_uuid: ReleaseUuid, now: Timestamp) -> Result<()> {
-    sql("UPDATE agent_releases SET created_at = $2 WHERE release_uuid = $1 AND status = 'AWAITING_FILE'")
-        .bind(release_uuid)
-        .bind(now)
-        .execute(tx)
-        .await?;
+/// Begins the time anew that its file is awaited for. What is offered later is as the row says now.
+pub async fn renew(tx: &mut Tx, row: &AgentReleaseRow) -> Result<()> {
+    sql("UPDATE agent_releases SET created_at = $2, category = $3, channel = $4, active = $5 \
+         WHERE release_uuid = $1 AND status = 'AWAITING_FILE'")
+    .bind(row.release_uuid)
+    .bind(row.created_at)
+    .bind(row.category.name())
+    .bind(row.channel.as_str())
+    .bind(row.active)
+    .execute(tx)
+    .await?;
     Ok(())
 }
 
@@ -261,10 +266,13 @@ pub async fn abandoned(conn: &mut Conn, before: Timestamp, limit: i64) -> Result
         .await
 }
 
-pub async fn forget(tx: &mut Tx, release_uuid: ReleaseUuid) -> Result<()> {
-    sql("DELETE FROM agent_releases WHERE release_uuid = $1 AND status = 'AWAITING_FILE'")
-        .bind(release_uuid)
-        .execute(tx)
-        .await?;
-    Ok(())
+/// Whether it was there and nobody has asked anew for a place to upload its file to.
+pub async fn forget(tx: &mut Tx, release_uuid: ReleaseUuid, before: Timestamp) -> Result<bool> {
+    let deleted =
+        sql("DELETE FROM agent_releases WHERE release_uuid = $1 AND status = 'AWAITING_FILE' AND created_at < $2")
+            .bind(release_uuid)
+            .bind(before)
+            .execute(tx)
+            .await?;
+    Ok(deleted > 0)
 }

@@ -57,7 +57,7 @@ pub async fn insert(tx: &mut Tx, row: &AppReleaseRow) -> Result<()> {
 /// Those of the app that a new one could be confused with: of the same counter, or of the same version for the same architecture. A version that hubs may go
 /// back to is signed once more, as a downgrade.
 pub async fn alike(conn: &mut Conn, app_uuid: AppUuid, new: &ReleaseManifest, counter: i64) -> Result<Vec<Existing>> {
-    sql("SELECT release_uuid, counter, status, manifest FROM app_releases \
+    sql("SELECT release_uuid, counter, status, manifest, signature FROM app_releases \
          WHERE app_uuid = $1 AND (counter = $2 OR (version = $3 AND architecture = $4 AND downgrade = $5))")
     .bind(app_uuid)
     .bind(counter)
@@ -68,14 +68,15 @@ pub async fn alike(conn: &mut Conn, app_uuid: AppUuid, new: &ReleaseManifest, co
     .await
 }
 
-/// The highest counter of the app for an architecture; 0 when it has none.
+/// The highest counter of the app that a hub which can run the architecture may have seen: a hub counts once for all it runs, so `any` is held against all
+/// architectures. 0 when it has none.
 pub async fn highest_counter(conn: &mut Conn, app_uuid: AppUuid, architecture: &str) -> Result<i64> {
-    let (highest,): (i64,) =
-        sql("SELECT COALESCE(MAX(counter), 0) FROM app_releases WHERE app_uuid = $1 AND architecture = $2")
-            .bind(app_uuid)
-            .bind(architecture)
-            .one(conn)
-            .await?;
+    let (highest,): (i64,) = sql("SELECT COALESCE(MAX(counter), 0) FROM app_releases \
+         WHERE app_uuid = $1 AND ($2 = 'any' OR architecture IN ($2, 'any'))")
+    .bind(app_uuid)
+    .bind(architecture)
+    .one(conn)
+    .await?;
     Ok(highest)
 }
 
@@ -167,10 +168,13 @@ pub async fn abandoned(conn: &mut Conn, before: Timestamp, limit: i64) -> Result
         .await
 }
 
-pub async fn forget(tx: &mut Tx, release_uuid: ReleaseUuid) -> Result<()> {
-    sql("DELETE FROM app_releases WHERE release_uuid = $1 AND status = 'AWAITING_FILE'")
-        .bind(release_uuid)
-        .execute(tx)
-        .await?;
-    Ok(())
+/// Whether it was there and nobody has asked anew for a place to upload its file to.
+pub async fn forget(tx: &mut Tx, release_uuid: ReleaseUuid, before: Timestamp) -> Result<bool> {
+    let deleted =
+        sql("DELETE FROM app_releases WHERE release_uuid = $1 AND status = 'AWAITING_FILE' AND created_at < $2")
+            .bind(release_uuid)
+            .bind(before)
+            .execute(tx)
+            .await?;
+    Ok(deleted > 0)
 }
