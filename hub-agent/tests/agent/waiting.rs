@@ -16,10 +16,6 @@ fn window(in_hours: i64) -> Value {
     json!({"start": hour(in_hours - 1), "end": hour(in_hours + 1)})
 }
 
-fn deadline(in_secs: i64) -> Value {
-    json!(Timestamp::from(chrono::Utc::now()).plus_secs(in_secs).to_string())
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_update_that_waits_for_its_window_holds_up_no_app() {
     let hub = Hub::new().await;
@@ -80,14 +76,16 @@ async fn a_file_that_never_comes_fails_the_job_before_its_deadline() {
         fleet.app(hub.app, "1.0.0", content(5_000, 1))
     });
     let mut agent = hub.run().spawn().unwrap();
-    let (id, install) = with(hub.install(release), "deadlineAt", deadline(12));
+    let deadline_at = Timestamp::from(chrono::Utc::now()).plus_secs(12);
+    let (id, install) = with(hub.install(release), "deadlineAt", json!(deadline_at.to_string()));
     assert_eq!(hub.outcome((id, install)).await, "FAILED DOWNLOAD_FAILED");
+    assert!(Timestamp::from(chrono::Utc::now()) < deadline_at, "while the service still listens");
     hub.fleet(|fleet| {
         let end = fleet.events.iter().find(|event| event.job == id && event.kind == "FAILED").unwrap();
         assert!(end.body["message"].as_str().unwrap().contains("503"), "{end:?}");
-        let told_at: Timestamp = end.body["occurredAt"].as_str().unwrap().parse().unwrap();
-        assert!(fleet.file_requests.len() > 1 && told_at < Timestamp::from(chrono::Utc::now()).plus_secs(1));
+        assert!(fleet.file_requests.len() > 1);
     });
+    assert_eq!(hub.downloads(), 0);
     assert_eq!(stop(&mut agent).await, Some(0));
 }
 
