@@ -152,7 +152,7 @@ impl PartFile {
             }
             401 | 403 | 404 | 410 => return Err(Cut::StaleUrl(format!("the store answers {status}"))),
             // A store that is down for hours, or a login page.
-            300..400 | 429 | 500.. => return Err(Cut::Unreachable(format!("the store answers {status}"))),
+            300..=399 | 429 | 500.. => return Err(Cut::Unreachable(format!("the store answers {status}"))),
             _ => return Err(Cut::Again(format!("the store answers {status}"))),
         };
         let too_long = |bytes: u64| Cut::WrongContent(format!("{bytes} bytes or more, instead of {}", self.size_bytes));

@@ -157,16 +157,16 @@ impl Worker {
             Prepared::Wait => self.ledger.change(Kept::park_until_window).await,
             Prepared::LetPass => self.ledger.change(Kept::park_for_another).await,
             Prepared::Already(message) => {
-                self.clean_up(current, work).await;
+                self.clean_up(work).await;
                 self.ledger.change(|kept| kept.succeed(message, None)).await;
             }
             Prepared::Failed(failed) => {
-                self.clean_up(current, work).await;
+                self.clean_up(work).await;
                 self.failed(failed.reason, failed.message, None).await;
             }
             Prepared::Withdrawn => {
                 tracing::info!(hub_job_uuid = %current.job.hub_job_uuid, "the service took a job back; it is undone");
-                self.clean_up(current, work).await;
+                self.clean_up(work).await;
                 self.ledger.change(Kept::drop_current).await;
             }
         }
@@ -242,11 +242,11 @@ impl Worker {
     }
 
     /// Removes what the preparations brought here.
-    async fn clean_up(&mut self, current: &Current, work: Work) {
+    async fn clean_up(&self, work: Work) {
         self.clear_downloads();
         match work {
             Work::Update => self.clean_agent().await,
-            Work::Install { app_uuid, .. } => self.unstage(current, app_uuid).await,
+            Work::Install { app_uuid, .. } => self.unstage(app_uuid).await,
             Work::Remove { .. } => {}
         }
     }

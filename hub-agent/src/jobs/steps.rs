@@ -248,8 +248,8 @@ impl Worker {
     }
 
     /// Has the helper forget what it staged and nobody activated. It may be at it still: this waits until it has done that.
-    pub async fn unstage(&mut self, current: &Current, app_uuid: AppUuid) {
-        let may_be_staged = self.is_staged() || self.ledger.current().unwrap_or(current).offer.is_some();
+    pub async fn unstage(&self, app_uuid: AppUuid) {
+        let may_be_staged = self.is_staged() || self.ledger.current().is_some_and(|current| current.offer.is_some());
         if may_be_staged && let Err(not_done) = self.jobs.helper.ask(move |helper| helper.rollback_app(app_uuid)).await
         {
             // It makes room for the next release of the app anyway.
