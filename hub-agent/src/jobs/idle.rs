@@ -14,6 +14,9 @@ use super::work::may_overtake;
 use super::{Wanted, WantedJob, reason, window};
 use crate::clock::Clock;
 
+/// The time is known soon after the start.
+const CLOCK_EVERY: Duration = Duration::from_secs(1);
+
 /// How often it is looked for apps whose version was never kept.
 const TIDY_EVERY: Duration = Duration::from_secs(600);
 /// And when that did not work.
@@ -197,7 +200,10 @@ pub async fn opened(clock: &Clock, windows: &[MaintenanceWindow]) {
         return std::future::pending().await;
     }
     let is_open = || windows.iter().any(|window| window::is_open(Some(window), clock.now()) == Some(true));
-    while !clock.offset().known || !is_open() {
+    while !clock.offset().known {
+        tokio::time::sleep(CLOCK_EVERY).await;
+    }
+    while !is_open() {
         tokio::time::sleep(LOOK_EVERY).await;
     }
 }

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use hub_agent::helper_api::AppRelease;
-use hub_protocol::{ReleaseUuid, Timestamp};
+use hub_protocol::{HubJobUuid, ReleaseUuid, Timestamp};
 use serde_json::{Value, json};
+use tokio::process::Child;
 
 use super::jobs::{Hub, content, job, keep_running, launched, with};
 use super::releases::FileFate;
@@ -14,6 +15,17 @@ use super::{stop, until_status};
 fn window(in_hours: i64) -> Value {
     let hour = |hours: i64| (chrono::Utc::now() + chrono::Duration::hours(hours)).format("%H:%M").to_string();
     json!({"start": hour(in_hours - 1), "end": hour(in_hours + 1)})
+}
+
+/// The agent by a clock that is six hours ahead, started again whenever it ends, until a job is over.
+async fn six_hours_later(hub: &Hub, id: HubJobUuid) -> (String, Child) {
+    loop {
+        let mut agent = launched(hub).env("TZ", "XXX-6").spawn().unwrap();
+        tokio::select! {
+            end = hub.end(id) => return (end, agent),
+            status = agent.wait() => assert_eq!(status.unwrap().code(), Some(0)),
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -48,22 +60,37 @@ async fn an_update_that_waits_for_its_window_holds_up_no_app() {
     hub.fleet(|fleet| assert!(fleet.told(again.0).is_empty()));
     assert_eq!(stop(&mut agent).await, Some(0));
 
-    // Six hours later, by the hub's own clock.
-    let mut agent = launched(&hub).env("TZ", "XXX-6").spawn().unwrap();
-    let ends = async {
-        loop {
-            tokio::select! {
-                end = hub.end(again.0) => return (hub.end(update.0).await, hub.end(remove.0).await, end),
-                status = agent.wait() => assert_eq!(status.unwrap().code(), Some(0)),
-            }
-            agent = launched(&hub).env("TZ", "XXX-6").spawn().unwrap();
-        }
-    };
-    let done = || "SUCCEEDED".to_owned();
-    assert_eq!(tokio::time::timeout(Duration::from_secs(50), ends).await.unwrap(), (done(), done(), done()));
+    let (end, mut agent) = six_hours_later(&hub, again.0).await;
+    assert_eq!([hub.end(update.0).await, hub.end(remove.0).await, end], ["SUCCEEDED"; 3]);
     hub.fleet(|fleet| {
         let begun = |id| fleet.events.iter().filter(|event| event.job == id && event.kind == "ACCEPTED").count();
         assert_eq!([update.0, remove.0, again.0].map(begun), [1, 1, 1], "each is begun once");
+    });
+    assert_eq!(stop(&mut agent).await, Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_window_does_not_pass_unused_because_of_a_slow_download() {
+    let hub = Hub::new().await;
+    let (new, app) = hub.fleet(|fleet| {
+        fleet.file_fate = Box::new(|number| if number == 1 { FileFate::Whole } else { FileFate::Slow(200) });
+        let program = format!("#!/bin/sh\nexec {} \"$@\"\n", env!("CARGO_BIN_EXE_hub-agent"));
+        (fleet.release(None, "99.0.0", program.into_bytes(), |_| {}), fleet.app(hub.app, "1.0.0", content(300_000, 1)))
+    });
+    let (update, install) = (with(job("SELF_UPDATE", None, Some(new)), "window", window(6)), hub.install(app));
+    hub.desire(&[update.1, install.1]);
+    let mut agent = launched(&hub).spawn().unwrap();
+    let is_on_its_way =
+        hub.service.until("the download", |kept| kept.fleet.told(install.0).contains(&"PROGRESS".into()).then_some(()));
+    is_on_its_way.await;
+    assert_eq!(stop(&mut agent).await, Some(0));
+    let (end, mut agent) = six_hours_later(&hub, install.0).await;
+    assert_eq!([hub.end(update.0).await, end], ["SUCCEEDED"; 2]);
+    hub.fleet(|fleet| {
+        let succeeded: Vec<_> = fleet.events.iter().filter(|event| event.kind == "SUCCEEDED").collect();
+        assert_eq!([succeeded[0].job, succeeded[1].job], [update.0, install.0]);
+        assert!(fleet.file_requests.last().unwrap().contains_key("range"), "the download goes on where it was");
+        assert_eq!(fleet.told(install.0).iter().filter(|told| *told == "ACCEPTED").count(), 1);
     });
     assert_eq!(stop(&mut agent).await, Some(0));
 }
