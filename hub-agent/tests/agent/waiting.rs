@@ -89,7 +89,6 @@ async fn a_window_does_not_pass_unused_because_of_a_slow_download() {
     hub.fleet(|fleet| {
         let succeeded: Vec<_> = fleet.events.iter().filter(|event| event.kind == "SUCCEEDED").collect();
         assert_eq!([succeeded[0].job, succeeded[1].job], [update.0, install.0]);
-        assert!(fleet.file_requests.last().unwrap().contains_key("range"), "the download goes on where it was");
         assert_eq!(fleet.told(install.0).iter().filter(|told| *told == "ACCEPTED").count(), 1);
     });
     assert_eq!(stop(&mut agent).await, Some(0));
