@@ -6,15 +6,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hub_protocol::HubUuid;
-use hub_protocol::hub::{Adapter, AdapterRole, AdapterSnapshot, DesiredState};
+use hub_protocol::hub::{Adapter, AdapterRole, AdapterSnapshot};
+use hub_protocol::job::DesiredJob;
 use reqwest::header::IF_NONE_MATCH;
+use serde::Deserialize;
+use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::backoff::Backoff;
 use crate::cloud::{Access, Answer, CallError, Request, Service};
 use crate::identity::StateDir;
-use crate::jobs::Wanted;
+use crate::jobs::{Wanted, WantedJob};
 
 type Roles = BTreeMap<String, AdapterRole>;
 
@@ -31,6 +34,22 @@ const POLL_EVERY: Duration = Duration::from_secs(30);
 const SETTLE: Duration = Duration::from_secs(2);
 
 const BACKOFF: Backoff = Backoff::new(Duration::from_secs(2), Duration::from_secs(300));
+
+/// What is needed here of the desired state. Jobs and roles are read one by one: what a newer service knows more of is not to cost the rest.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct DesiredState {
+    revision: i64,
+    jobs: Vec<Value>,
+    settings: Settings,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Settings {
+    #[serde(default)]
+    adapter_roles: BTreeMap<String, Value>,
+}
 
 /// The roles that were last known, for a start without the service.
 pub fn load_roles(state_dir: &StateDir) -> Roles {
@@ -71,9 +90,10 @@ pub async fn follow(
             Ok(answer) if answer.is_success() => match answer.data::<DesiredState>() {
                 Ok(state) => {
                     backoff.reset();
+                    let told = Some(state.jobs.iter().filter_map(wanted_job).collect());
                     jobs.send_if_modified(|wanted| {
-                        let is_news = wanted.as_ref() != Some(&state.jobs);
-                        *wanted = Some(state.jobs.clone());
+                        let is_news = *wanted != told;
+                        *wanted = told;
                         is_news
                     });
                     apply(state, &state_dir, &roles);
@@ -93,9 +113,26 @@ pub async fn follow(
     }
 }
 
+/// A job as it is told; nothing when it does not even say which one it is.
+fn wanted_job(told: &Value) -> Option<WantedJob> {
+    let error = match DesiredJob::deserialize(told) {
+        Ok(job) => return Some(WantedJob::Known(job)),
+        Err(error) => error,
+    };
+    let job_uuid = told.get("hubJobUuid").and_then(Value::as_str).and_then(|uuid| uuid.parse().ok());
+    if job_uuid.is_none() {
+        tracing::warn!(%error, "the service wants a job done that is not understood");
+    }
+    Some(WantedJob::NotUnderstood { hub_job_uuid: job_uuid?, why: error.to_string() })
+}
+
 fn apply(state: DesiredState, state_dir: &StateDir, roles: &watch::Sender<Roles>) {
-    let wanted: Roles =
-        state.settings.adapter_roles.into_iter().map(|(address, role)| (address.to_ascii_uppercase(), role)).collect();
+    let known = state.settings.adapter_roles.into_iter().filter_map(|(address, role)| {
+        let role = AdapterRole::deserialize(&role)
+            .inspect_err(|error| tracing::warn!(%error, address, "an adapter's role is not understood; it scans"));
+        Some((address.to_ascii_uppercase(), role.ok()?))
+    });
+    let wanted: Roles = known.collect();
     if *roles.borrow() == wanted {
         return;
     }
@@ -167,5 +204,36 @@ async fn granted(access: &mut watch::Receiver<Access>) -> HubUuid {
         if access.changed().await.is_err() {
             std::future::pending::<()>().await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_a_newer_service_adds_does_not_cost_the_rest() {
+        let (known, unknown) = (hub_protocol::HubJobUuid::new(), hub_protocol::HubJobUuid::new());
+        let deadline = "2026-11-22T00:00:00Z";
+        let state: DesiredState = serde_json::from_value(json!({
+            "revision": 7, "apps": "another form", "agent": {"channel": 3}, "later": {},
+            "jobs": [
+                {"hubJobUuid": unknown, "type": "REBOOT", "deadlineAt": deadline},
+                {"type": "REBOOT"},
+                "a job",
+                {"hubJobUuid": known, "type": "APP_REMOVE", "deadlineAt": deadline, "later": [1]}
+            ],
+            "settings": {"adapterRoles": {"aa:00": "JAMMER", "aa:01": "DISABLED"}, "later": true}
+        }))
+        .unwrap();
+        let jobs: Vec<WantedJob> = state.jobs.iter().filter_map(wanted_job).collect();
+        assert_eq!(jobs.iter().map(WantedJob::hub_job_uuid).collect::<Vec<_>>(), [unknown, known]);
+        assert!(matches!(&jobs[0], WantedJob::NotUnderstood { why, .. } if why.contains("REBOOT")), "{jobs:?}");
+        assert!(matches!(&jobs[1], WantedJob::Known(_)));
+        let dir = tempfile::tempdir().unwrap();
+        let roles = watch::Sender::new(Roles::new());
+        apply(state, &StateDir::open(dir.path()).unwrap(), &roles);
+        assert_eq!(*roles.borrow(), Roles::from([("AA:01".to_owned(), AdapterRole::Disabled)]));
     }
 }

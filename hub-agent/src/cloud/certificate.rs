@@ -3,6 +3,7 @@
 
 use std::io::ErrorKind;
 use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use hub_protocol::{HubUuid, TenantUuid, Timestamp};
@@ -10,12 +11,16 @@ use rcgen::{CertificateParams, KeyPair, PKCS_ECDSA_P256_SHA256};
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use super::{Access, Answer, CallError, Request, Service, http_client};
 use crate::backoff::Backoff;
 use crate::identity::{Credentials, StateDir};
 
 const FILE: &str = "client-certificate.json";
+
+/// The service's word where it was shown none.
+const NONE_SHOWN: &str = "CLIENT_CERTIFICATE_REQUIRED";
 
 /// A service that issues none is asked again after this; when one it refused is tried again.
 const ASK_EVERY: Duration = Duration::from_secs(86_400);
@@ -105,16 +110,28 @@ impl Service {
         let mut access = self.access();
         let mut certificate = self.certificate.subscribe();
         let mut backoff = Backoff::new(Duration::from_secs(30), Duration::from_secs(6 * 3_600));
+        let mut not_before = Instant::now();
         loop {
             let now = access.borrow_and_update().clone();
             let known = certificate.borrow_and_update().clone();
             let rest = match &now {
-                Access::Granted(credentials) => self.look_after_certificate(credentials, known, &mut backoff).await,
+                Access::Granted(_) if known.is_none() && Instant::now() < not_before => {
+                    not_before.saturating_duration_since(Instant::now())
+                }
+                Access::Granted(credentials) => {
+                    let instead_of_refused = self.certificate_refused.swap(false, Ordering::Relaxed);
+                    let rest = self.look_after_certificate(credentials, known, &mut backoff, instead_of_refused).await;
+                    if instead_of_refused {
+                        // Of a service that refuses every one, no more than now and then.
+                        not_before = Instant::now() + backoff.next(None);
+                    }
+                    rest
+                }
                 Access::Unclaimed | Access::Refused { .. } => LOOK_EVERY,
             };
             tokio::select! {
                 () = tokio::time::sleep(rest) => {}
-                () = changed_owner(&mut access, &now) => {}
+                () = changed_owner(&mut access, &now) => not_before = Instant::now(),
                 // A claim, or a certificate that is not accepted, throws it away.
                 _ = certificate.changed() => {}
             }
@@ -126,6 +143,7 @@ impl Service {
         credentials: &Credentials,
         known: Option<Certificate>,
         backoff: &mut Backoff,
+        instead_of_refused: bool,
     ) -> Duration {
         if !self.clock.offset().known {
             return CLOCK_EVERY;
@@ -137,7 +155,9 @@ impl Service {
         }
         match self.enrol(credentials).await {
             Ok(Some(certificate)) => {
-                backoff.reset();
+                if !instead_of_refused {
+                    backoff.reset();
+                }
                 tracing::info!(not_after = %certificate.not_after, "this hub has a client certificate");
                 self.use_certificate(Some(certificate));
                 Duration::ZERO
@@ -209,6 +229,19 @@ impl Service {
             }
         }
         self.certificate.send_replace(certificate);
+        self.certificates.fetch_add(1, Ordering::Release);
+    }
+
+    /// Drops the certificate that the service refused with this word, while `number` counted those in use, and has another one asked for.
+    /// Whether it is worth asking the service again: another one, or none, is in use by now.
+    pub(super) fn drop_refused_certificate(&self, number: u32, code: &str) -> bool {
+        let is_in_use = self.certificates.load(Ordering::Acquire) == number && self.certificate_not_after().is_some();
+        if is_in_use && code != NONE_SHOWN {
+            tracing::warn!(code, "the service refuses this hub's client certificate; another one is asked for");
+            self.certificate_refused.store(true, Ordering::Relaxed);
+            self.forget_certificate();
+        }
+        self.certificates.load(Ordering::Acquire) != number
     }
 
     /// An answer to the same request without the certificate, where there is one: it is then the certificate that is not accepted, and
@@ -224,11 +257,12 @@ impl Service {
         let http = http_client(&self.args, &self.base, None).ok()?;
         let answer = self.exchange(&http, request, token).await.ok()?;
         tracing::warn!("the service does not accept this hub's client certificate; another one is asked for");
+        self.certificate_refused.store(true, Ordering::Relaxed);
         self.forget_certificate();
         Some(answer)
     }
 
-    /// Throws the certificate away: it was another claim's.
+    /// Throws the certificate away.
     pub(super) fn forget_certificate(&self) {
         self.use_certificate(None);
         match std::fs::remove_file(self.state_dir.path().join(FILE)) {

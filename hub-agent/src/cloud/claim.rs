@@ -100,8 +100,8 @@ impl Service {
                 tracing::debug!(expires_at = %renewed.expires_at, "the access token is renewed");
                 Ok(renewed)
             }
-            // A proxy's own refusal must not cost the hub its credentials.
-            401 | 403 if answer.problem().is_some() => {
+            // A proxy's own refusal, or one of the certificate, must not cost the hub its credentials.
+            401 | 403 if answer.problem().is_some() && answer.certificate_trouble().is_none() => {
                 let reason = answer.reason();
                 let mut contact = self.contact.lock().unwrap_or_else(PoisonError::into_inner);
                 if !std::mem::replace(&mut contact.refusal_said, true) {

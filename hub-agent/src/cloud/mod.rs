@@ -71,6 +71,10 @@ pub struct Service {
     args: ServiceArgs,
     base: Url,
     certificate: watch::Sender<Option<Certificate>>,
+    /// Grows when another one, or none, comes into use.
+    certificates: AtomicU32,
+    /// The last one was not accepted by the service.
+    certificate_refused: AtomicBool,
     /// Since the service answered last.
     failures: AtomicU32,
     pub request_timeout: Duration,
@@ -160,6 +164,12 @@ impl Answer {
         }
     }
 
+    /// The service's word for it when it was not the token that was refused, but the certificate beside it or that there was none.
+    fn certificate_trouble(&self) -> Option<String> {
+        let problem = self.problem().filter(|_| self.status == 401)?;
+        Some(problem.code).filter(|code| code.starts_with("CLIENT_CERTIFICATE_"))
+    }
+
     /// One line on a failure, for a person.
     pub fn reason(&self) -> String {
         match self.problem() {
@@ -211,6 +221,8 @@ impl Service {
             args: args.clone(),
             base,
             certificate: watch::Sender::new(certificate),
+            certificates: AtomicU32::new(0),
+            certificate_refused: AtomicBool::new(false),
             failures: AtomicU32::new(0),
             request_timeout: args.request_timeout.0,
             state_dir,
@@ -256,6 +268,10 @@ impl Service {
         if answer.status != 401 {
             return Ok(answer);
         }
+        if answer.certificate_trouble().is_some() {
+            // Another token changes nothing.
+            return Err(CallError::Unreachable(answer.reason()));
+        }
         let renewed = self.renew(Some(&credentials.access_token)).await?;
         if renewed.tenant_uuid != credentials.tenant_uuid {
             return Err(CallError::NoAccess);
@@ -276,8 +292,14 @@ impl Service {
     }
 
     async fn send(&self, request: &Request, token: Option<&SecretString>) -> Result<Answer, CallError> {
-        let http = self.http.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let mut result = self.exchange(&http, request, token).await;
+        let number = self.certificates.load(Ordering::Acquire);
+        let mut result = self.exchange(&self.http(), request, token).await;
+        if let Ok(answer) = &result
+            && let Some(code) = answer.certificate_trouble()
+            && self.drop_refused_certificate(number, &code)
+        {
+            result = self.exchange(&self.http(), request, token).await;
+        }
         if result.is_ok() {
             self.failures.store(0, Ordering::Relaxed);
         } else if self.failures.fetch_add(1, Ordering::Relaxed) % SUSPECT_CERTIFICATE_AFTER
@@ -301,6 +323,10 @@ impl Service {
             }
         }
         result
+    }
+
+    fn http(&self) -> reqwest::Client {
+        self.http.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     async fn exchange(

@@ -38,11 +38,25 @@ pub struct PartFile {
 pub enum Cut {
     /// The place is no longer good: ask for another.
     StaleUrl(String),
-    /// The line was cut, or the store is in trouble.
+    /// Nobody answers who knows of the file: the line is down, or the store.
+    Unreachable(String),
+    /// The file began to come, or another answer did that is of no use.
     Again(String),
     /// What came is not the file.
     WrongContent(String),
     Fatal(Failed),
+}
+
+impl Cut {
+    pub fn into_message(self) -> String {
+        match self {
+            Self::StaleUrl(message)
+            | Self::Unreachable(message)
+            | Self::Again(message)
+            | Self::WrongContent(message) => message,
+            Self::Fatal(failed) => failed.message,
+        }
+    }
 }
 
 impl PartFile {
@@ -124,9 +138,10 @@ impl PartFile {
                 request = request.header(IF_RANGE, etag.trim());
             }
         }
-        let again = |error: reqwest::Error| Cut::Again(chain(&error.without_url()));
+        let said = |error: reqwest::Error| chain(&error.without_url());
         let sent = tokio::time::timeout(stall, request.send()).await;
-        let mut response = sent.map_err(|_| Cut::Again("no answer came in time".to_owned()))?.map_err(again)?;
+        let sent = sent.map_err(|_| Cut::Unreachable("no answer came in time".to_owned()))?;
+        let mut response = sent.map_err(|error| Cut::Unreachable(said(error)))?;
         let status = response.status().as_u16();
         let mut at = match status {
             200 => 0,
@@ -136,6 +151,8 @@ impl PartFile {
                 return Err(Cut::Again(format!("the store gave another range than was asked for (status {status})")));
             }
             401 | 403 | 404 | 410 => return Err(Cut::StaleUrl(format!("the store answers {status}"))),
+            // A store that is down for hours, or a login page.
+            300..=399 | 429 | 500.. => return Err(Cut::Unreachable(format!("the store answers {status}"))),
             _ => return Err(Cut::Again(format!("the store answers {status}"))),
         };
         let too_long = |bytes: u64| Cut::WrongContent(format!("{bytes} bytes or more, instead of {}", self.size_bytes));
@@ -150,7 +167,7 @@ impl PartFile {
         let ended = loop {
             let piece = match tokio::time::timeout(stall, response.chunk()).await {
                 Err(_) => break Err(Cut::Again("the line has gone quiet".to_owned())),
-                Ok(Err(error)) => break Err(again(error)),
+                Ok(Err(error)) => break Err(Cut::Again(said(error))),
                 Ok(Ok(None)) => break Ok(()),
                 Ok(Ok(Some(piece))) => piece,
             };

@@ -1,18 +1,18 @@
 //! Takes the jobs in their order and brings each to its end: which step comes next, what ends a job early, and what is told about it.
-//! A step is on disk before it is taken. The steps themselves are in `steps`.
+//! A step is on disk before it is taken. The steps themselves are in `steps`, what is done between jobs in `idle`.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hub_agent::helper_api::Helper;
-use hub_protocol::job::HubJobType;
-use hub_protocol::{HubJobUuid, TenantUuid};
+use hub_protocol::job::MaintenanceWindow;
 use tokio::sync::watch;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::helping::NotDone;
+use super::idle::{opened, withdrawn};
 use super::ledger::{Current, Kept, Ledger, Step};
+use super::obtain::{Attempts, sha256_of};
+use super::work::Work;
 use super::{AppsBell, Failed, Helping, JobsConfig, View, Wanted, download, reason};
 use crate::ble::Health;
 use crate::clock::Clock;
@@ -23,9 +23,6 @@ use crate::update::{Fate, Update};
 
 /// How often the deadline, the window and other moments are looked for.
 pub const LOOK_EVERY: Duration = Duration::from_secs(10);
-
-/// How soon an event is given to the spool again that the disk did not take.
-const HAND_OVER_EVERY: Duration = Duration::from_secs(10);
 
 /// Everything a job needs.
 pub struct Jobs {
@@ -48,12 +45,21 @@ pub struct Jobs {
 pub(super) struct Worker {
     pub jobs: Jobs,
     pub ledger: Ledger,
+    /// Of the download under way.
+    pub attempts: Attempts,
+    /// When it is next looked for what jobs left behind.
+    pub tidy_at: Instant,
+    pub agents_cleaned: bool,
 }
 
 /// How the preparations of a job ended.
 pub(super) enum Prepared {
     /// The change itself is next.
     Go(Step),
+    /// All is done that can be before its window opens.
+    Wait,
+    /// The window of another is open.
+    LetPass,
     /// There is nothing to do.
     Already(String),
     Failed(Failed),
@@ -65,26 +71,32 @@ impl Jobs {
     /// Works until the spool has stopped.
     pub async fn run(self) -> Result<(), SpoolStopped> {
         let ledger = Ledger::load(self.state_dir.clone(), self.view.clone());
-        let mut worker = Worker { jobs: self, ledger };
+        let mut worker = Worker {
+            jobs: self,
+            ledger,
+            attempts: Attempts::default(),
+            tidy_at: Instant::now(),
+            agents_cleaned: false,
+        };
+        if worker.ledger.current().is_none_or(|current| current.staged.is_some()) {
+            // The agent may have been killed before it could.
+            worker.clear_downloads();
+        }
         loop {
             worker.hand_over().await?;
             worker.turn().await;
         }
     }
-
-    /// Where a download lies.
-    pub(super) fn state_path(&self) -> PathBuf {
-        self.state_dir.path().to_owned()
-    }
 }
 
 impl Worker {
-    /// Gives the spool what has to be told. What is there twice after a crash has one id, by which the service knows it.
+    /// Gives the spool what has to be told. What is there twice after a crash has one id, by which the service knows it. What the disk does not
+    /// take waits here: a job that may make room on it is not held up.
     pub(super) async fn hand_over(&mut self) -> Result<(), SpoolStopped> {
         let mut handed_over = 0;
         for record in self.ledger.kept().outbox.clone() {
-            while !self.jobs.spool.keep(Kind::JobEvents, &record).await? {
-                tokio::time::sleep(HAND_OVER_EVERY).await;
+            if !self.jobs.spool.keep(Kind::JobEvents, &record).await? {
+                break;
             }
             handed_over += 1;
         }
@@ -96,106 +108,65 @@ impl Worker {
 
     /// One step of the job under way, or the beginning of the next.
     async fn turn(&mut self) {
-        let Some(current) = self.ledger.current().cloned() else {
-            return match self.new_owner() {
-                Some(owner) => self.change_owner(owner).await,
-                None => self.next_job().await,
-            };
+        let Some(current) = self.ledger.current().cloned() else { return self.next().await };
+        tracing::debug!(hub_job_uuid = %current.job.hub_job_uuid, step = ?current.step, "a job goes on");
+        let work = match Work::of(&current.job) {
+            Ok(work) => work,
+            Err(Failed { reason, message }) => return self.failed(reason, message, None).await,
         };
-        let job = &current.job;
-        tracing::debug!(hub_job_uuid = %job.hub_job_uuid, step = ?current.step, "a job goes on");
-        match current.step.clone() {
-            Step::Preparing => {
-                let (wanted, job_uuid) = (self.jobs.wanted.clone(), job.hub_job_uuid);
+        match (current.step.clone(), work) {
+            (Step::Preparing, work) => {
+                let (wanted, job_uuid) = (self.jobs.wanted.clone(), current.job.hub_job_uuid);
+                let (clock, windows) = (self.jobs.clock.clone(), self.windows_ahead_of(&current, work));
                 let prepared = tokio::select! {
-                    prepared = self.prepare(&current) => prepared,
+                    biased;
                     () = withdrawn(wanted, job_uuid) => Prepared::Withdrawn,
+                    () = opened(&clock, &windows) => Prepared::LetPass,
+                    prepared = self.prepare(&current, work) => prepared,
                 };
-                self.prepared(&current, prepared).await;
+                self.prepared(&current, work, prepared).await;
             }
-            Step::Activating => self.activate(job).await,
-            Step::Watching { rounds } => self.watch(&current, rounds).await,
-            Step::Committing => self.commit(&current).await,
-            Step::RollingBack { reason, message } => self.roll_back(&current, &reason, message).await,
-            Step::Removing => self.remove(job).await,
-            Step::OnTrial { dir } => self.on_trial(&current, &dir).await,
-        }
-    }
-
-    /// Begins the oldest job that was not done yet, or waits for one.
-    async fn next_job(&mut self) {
-        let over = &self.ledger.kept().over;
-        let next = self
-            .jobs
-            .wanted
-            .borrow_and_update()
-            .iter()
-            .flatten()
-            .find(|job| !over.contains(&job.hub_job_uuid))
-            .cloned();
-        match next {
-            Some(job) => {
-                tracing::info!(hub_job_uuid = %job.hub_job_uuid, job_type = ?job.job_type, "a job begins");
-                self.ledger.change(|kept| kept.begin(job)).await;
+            (Step::Activating, Work::Install { app_uuid, release_uuid }) => self.activate(app_uuid, release_uuid).await,
+            (Step::Watching { rounds }, Work::Install { app_uuid, release_uuid }) => {
+                self.watch(&current, app_uuid, release_uuid, rounds).await;
             }
-            // The senders live as long as the agent.
-            None => {
-                let mut access = self.jobs.service.access();
-                tokio::select! {
-                    _ = self.jobs.wanted.changed() => {}
-                    _ = access.changed() => {}
-                }
+            (Step::Committing, Work::Install { app_uuid, .. }) => self.commit(&current, app_uuid).await,
+            (Step::RollingBack { reason, message }, Work::Install { app_uuid, .. }) => {
+                self.roll_back(&current, app_uuid, &reason, message).await;
+            }
+            (Step::Removing, Work::Remove { app_uuid }) => self.remove(app_uuid).await,
+            (Step::OnTrial { dir }, Work::Update) => self.on_trial(&current, &dir).await,
+            (step, work) => {
+                self.failed(reason::BAD_RELEASE, format!("{step:?} is no step of {work:?}"), None).await;
             }
         }
     }
 
-    /// Who this hub belongs to, where that is not whose apps it has.
-    fn new_owner(&self) -> Option<TenantUuid> {
-        let owner = self.jobs.service.granted().ok()?.tenant_uuid;
-        (self.ledger.kept().owner != Some(owner)).then_some(owner)
-    }
-
-    /// Removes the apps of the owner before: they would go on hearing what is now another's.
-    async fn change_owner(&mut self, owner: TenantUuid) {
-        if self.ledger.kept().owner.is_some() {
-            let apps = match self.jobs.helper.ask(Helper::app_states).await {
-                Ok(apps) => apps,
-                // Without a helper there are none.
-                Err(NotDone::NoAnswer { is_absent: true, .. }) => Vec::new(),
-                Err(not_done) => {
-                    tracing::warn!(
-                        ?not_done,
-                        "the apps of this hub's owner before cannot be removed; it is tried again"
-                    );
-                    return tokio::time::sleep(LOOK_EVERY).await;
-                }
-            };
-            for app_uuid in apps.into_iter().map(|app| app.app_uuid) {
-                if let Err(failed) = self.jobs.helper.finish(move |helper| helper.remove_app(app_uuid)).await {
-                    tracing::error!(%app_uuid, why = failed.message, "an app of this hub's owner before cannot be removed");
-                    return tokio::time::sleep(LOOK_EVERY).await;
-                }
-                tracing::warn!(%app_uuid, "this hub has another owner than before; an app of the old one is removed");
-            }
-            self.jobs.apps_changed.notify_one();
+    /// The windows that may open while a job is still being downloaded, and are not to pass unused for that.
+    fn windows_ahead_of(&self, current: &Current, work: Work) -> Vec<MaintenanceWindow> {
+        if current.staged.is_some() || matches!(work, Work::Remove { .. }) {
+            return Vec::new();
         }
-        self.ledger.change(|kept| *kept = Kept { owner: Some(owner), ..Kept::default() }).await;
+        let parked = self.ledger.kept().parked.iter().filter(|parked| parked.waits);
+        parked.filter_map(|parked| parked.job.window.clone()).collect()
     }
 
-    async fn prepared(&mut self, current: &Current, prepared: Prepared) {
+    async fn prepared(&mut self, current: &Current, work: Work, prepared: Prepared) {
         match prepared {
             Prepared::Go(step) => self.ledger.change(|kept| kept.enter(step)).await,
+            Prepared::Wait => self.ledger.change(Kept::park_until_window).await,
+            Prepared::LetPass => self.ledger.change(Kept::park_for_another).await,
             Prepared::Already(message) => {
-                self.clean_up(current).await;
+                self.clean_up(work).await;
                 self.ledger.change(|kept| kept.succeed(message, None)).await;
             }
             Prepared::Failed(failed) => {
-                self.clean_up(current).await;
+                self.clean_up(work).await;
                 self.failed(failed.reason, failed.message, None).await;
             }
             Prepared::Withdrawn => {
                 tracing::info!(hub_job_uuid = %current.job.hub_job_uuid, "the service took a job back; it is undone");
-                self.clean_up(current).await;
+                self.clean_up(work).await;
                 self.ledger.change(Kept::drop_current).await;
             }
         }
@@ -212,28 +183,36 @@ impl Worker {
                 kept.fail(word, message);
             })
             .await;
+        self.clear_downloads();
         self.jobs.apps_changed.notify_one();
     }
 
     pub(super) async fn succeeded(&mut self, message: String) {
         tracing::info!(why = message, "a job is done");
         self.ledger.change(|kept| kept.succeed(message, None)).await;
+        self.clear_downloads();
         self.jobs.apps_changed.notify_one();
     }
 
     /// Waits for what becomes of a version of the agent that was handed to the launcher, and asks for it where that has not been done.
     async fn on_trial(&mut self, current: &Current, dir: &str) {
         let (update, job_uuid) = (self.jobs.update.clone(), current.job.hub_job_uuid);
-        let sha256 = current.offer.as_ref().and_then(super::steps::sha256_of);
+        let sha256 = current.offer.as_ref().and_then(sha256_of);
         match update.fate(job_uuid, dir) {
             Fate::OnTrial => update.until_confirmed().await,
             Fate::Confirmed => {
-                self.jobs.clean_agent().await;
-                self.succeeded(format!("version {} runs", env!("CARGO_PKG_VERSION"))).await;
+                // Until the helper knows of it, older versions could come back.
+                let (in_use, confirmed) = (self.agents_in_use(), update.confirmed_dir());
+                let raised = self.jobs.helper.finish(move |helper| helper.clean_agent(&in_use, confirmed.as_deref()));
+                let but = match raised.await {
+                    Ok(()) => String::new(),
+                    Err(failed) => format!("; the helper has yet to learn of it: {}", failed.message),
+                };
+                self.succeeded(format!("version {} runs{but}", env!("CARGO_PKG_VERSION"))).await;
             }
             Fate::Failed(failed) => {
-                self.jobs.clean_agent().await;
-                let word = known_reason(&failed.reason);
+                self.clean_agent().await;
+                let word = reason::known(&failed.reason).unwrap_or(reason::NOT_CONFIRMED);
                 self.failed(word, failed.message, sha256.as_deref()).await;
             }
             Fate::Declined => {
@@ -241,6 +220,7 @@ impl Worker {
                     tracing::warn!(%error, "a trial cannot be taken back");
                     return tokio::time::sleep(LOOK_EVERY).await;
                 }
+                self.clean_agent().await;
                 let message = "the launcher did not start the new version".to_owned();
                 self.failed(reason::DID_NOT_START, message, None).await;
             }
@@ -262,31 +242,22 @@ impl Worker {
     }
 
     /// Removes what the preparations brought here.
-    pub(super) async fn clean_up(&mut self, current: &Current) {
-        if let Err(error) = download::clear(&self.jobs.state_path()) {
+    async fn clean_up(&self, work: Work) {
+        self.clear_downloads();
+        match work {
+            Work::Update => self.clean_agent().await,
+            Work::Install { app_uuid, .. } => self.unstage(app_uuid).await,
+            Work::Remove { .. } => {}
+        }
+    }
+
+    /// Removes what was downloaded, but for that of a job which was only interrupted.
+    pub(super) fn clear_downloads(&self) {
+        if self.ledger.kept().parked.iter().any(|parked| !parked.waits) {
+            return;
+        }
+        if let Err(error) = download::clear(self.jobs.state_dir.path()) {
             tracing::warn!(%error, "a download cannot be removed; it is when the next one begins");
         }
-        match current.job.job_type {
-            HubJobType::SelfUpdate => self.jobs.clean_agent().await,
-            HubJobType::AppInstall => self.unstage(&current.job).await,
-            HubJobType::AppRemove => {}
-        }
-    }
-}
-
-/// The launcher's word for it, as one of ours.
-fn known_reason(word: &str) -> &'static str {
-    match word {
-        reason::DID_NOT_START => reason::DID_NOT_START,
-        _ => reason::NOT_CONFIRMED,
-    }
-}
-
-/// Waits until the service has told that it no longer wants this job.
-async fn withdrawn(mut wanted: watch::Receiver<Wanted>, job_uuid: HubJobUuid) {
-    let is_gone =
-        |wanted: &Wanted| wanted.as_ref().is_some_and(|jobs| jobs.iter().all(|job| job.hub_job_uuid != job_uuid));
-    if wanted.wait_for(is_gone).await.is_err() {
-        std::future::pending().await
     }
 }

@@ -13,7 +13,7 @@ use crate::backoff::Backoff;
 const TRIES_TO_REACH: u32 = 5;
 
 /// How long a change that was begun is asked for again and again.
-const PATIENCE: Duration = Duration::from_secs(1_800);
+pub const PATIENCE: Duration = Duration::from_secs(1_800);
 
 #[derive(Clone, Debug)]
 pub struct Helping(Helper);

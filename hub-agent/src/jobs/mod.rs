@@ -6,12 +6,15 @@ mod apps;
 mod download;
 mod engine;
 mod helping;
+mod idle;
 mod ledger;
+mod obtain;
 pub mod release;
 mod steps;
 #[cfg(test)]
 mod tests;
 mod window;
+mod work;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -25,8 +28,28 @@ pub use apps::report_installed;
 pub use engine::Jobs;
 pub use helping::Helping;
 
+/// A job as the service wants it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum WantedJob {
+    Known(DesiredJob),
+    /// Of a service that is newer than this agent.
+    NotUnderstood {
+        hub_job_uuid: HubJobUuid,
+        why: String,
+    },
+}
+
+impl WantedJob {
+    pub fn hub_job_uuid(&self) -> HubJobUuid {
+        match self {
+            Self::Known(job) => job.hub_job_uuid,
+            Self::NotUnderstood { hub_job_uuid, .. } => *hub_job_uuid,
+        }
+    }
+}
+
 /// The jobs of the desired state; `None` until the service has told.
-pub type Wanted = Option<Vec<DesiredJob>>;
+pub type Wanted = Option<Vec<WantedJob>>;
 
 pub fn wanted() -> (watch::Sender<Wanted>, watch::Receiver<Wanted>) {
     watch::channel(None)
@@ -48,21 +71,35 @@ pub struct Failed {
 }
 
 pub mod reason {
-    pub const BAD_SIGNATURE: &str = "BAD_SIGNATURE";
-    /// The release is not what the job names, or the job is not one this agent knows how to do.
-    pub const BAD_RELEASE: &str = "BAD_RELEASE";
-    pub const COUNTER_TOO_LOW: &str = "COUNTER_TOO_LOW";
-    pub const DID_NOT_START: &str = "DID_NOT_START";
-    pub const DIGEST_MISMATCH: &str = "DIGEST_MISMATCH";
-    pub const DOWNLOAD_FAILED: &str = "DOWNLOAD_FAILED";
-    pub const EXPIRED: &str = "EXPIRED";
-    pub const FAILED_BEFORE: &str = "FAILED_BEFORE";
-    pub const HEALTH_CHECK_FAILED: &str = "HEALTH_CHECK_FAILED";
-    pub const HELPER_UNAVAILABLE: &str = "HELPER_UNAVAILABLE";
-    pub const NO_LAUNCHER: &str = "NO_LAUNCHER";
-    pub const NO_SPACE: &str = "NO_SPACE";
-    pub const NOT_CONFIRMED: &str = "NOT_CONFIRMED";
-    pub const WRONG_ARCHITECTURE: &str = "WRONG_ARCHITECTURE";
+    macro_rules! words {
+        ($($(#[$doc:meta])* $word:ident),* $(,)?) => {
+            $($(#[$doc])* pub const $word: &str = stringify!($word);)*
+            const ALL: &[&str] = &[$($word),*];
+        };
+    }
+
+    words! {
+        BAD_SIGNATURE,
+        /// The release is not what the job names, or the job is not one this agent knows how to do.
+        BAD_RELEASE,
+        COUNTER_TOO_LOW,
+        DID_NOT_START,
+        DIGEST_MISMATCH,
+        DOWNLOAD_FAILED,
+        EXPIRED,
+        FAILED_BEFORE,
+        HEALTH_CHECK_FAILED,
+        HELPER_UNAVAILABLE,
+        NO_LAUNCHER,
+        NO_SPACE,
+        NOT_CONFIRMED,
+        WRONG_ARCHITECTURE,
+    }
+
+    /// A word that was read from a disk.
+    pub fn known(word: &str) -> Option<&'static str> {
+        ALL.iter().copied().find(|known| *known == word)
+    }
 }
 
 /// Why something did not work.

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use rustls::pki_types::PrivateKeyDer;
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig};
+use serde_json::json;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
@@ -143,5 +144,34 @@ async fn a_certificate_is_kept_renewed_and_thrown_away_with_its_claim() {
     requests(5).await;
     until_status(&hub.site, |status| !status["certificateNotAfter"].is_null()).await;
     assert_ne!(std::fs::read(&path).unwrap(), before);
+    assert_eq!(stop(&mut agent).await, Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_that_the_service_refuses_is_replaced_and_the_token_is_not() {
+    let hub = Hub::new().await;
+    hub.fleet(|fleet| fleet.certificate_secs = Some(86_400));
+    let mut agent = hub.run().spawn().unwrap();
+    until_status(&hub.site, |status| !status["certificateNotAfter"].is_null()).await;
+    let mut refreshes = 0;
+    hub.service.change(|kept| {
+        refreshes = kept.refreshes;
+        kept.fleet.certificate_refused = Some(("CLIENT_CERTIFICATE_REVOKED", 2));
+        // The hub asks again when it has heard of news.
+        kept.desire(json!({}));
+    });
+    hub.service.until("another one", |kept| (kept.fleet.certificate_requests.len() == 2).then_some(())).await;
+    until_status(&hub.site, |status| status["unreachable"].is_null() && !status["certificateNotAfter"].is_null()).await;
+    // A service that refuses that one too is not asked for a third at once.
+    hub.service.change(|kept| {
+        kept.fleet.certificate_refused = Some(("CLIENT_CERTIFICATE_EXPIRED", 3));
+        kept.desire(json!({}));
+    });
+    let status = until_status(&hub.site, |status| status["certificateNotAfter"].is_null()).await;
+    assert_eq!(status["access"], "CLAIMED", "the hub keeps its access: {status}");
+    tokio::time::sleep(std::time::Duration::from_secs(3)).await;
+    hub.service.change(|kept| {
+        assert_eq!((kept.refreshes, kept.fleet.certificate_requests.len()), (refreshes, 2));
+    });
     assert_eq!(stop(&mut agent).await, Some(0));
 }

@@ -26,6 +26,8 @@ pub struct Helped {
     /// Versions of these names end right after they were started.
     pub sick: Vec<String>,
     pub confirmed_agent: Option<String>,
+    /// The next requests to clean up versions of the agent get no answer.
+    pub silent_cleans: usize,
 }
 
 #[derive(Clone)]
@@ -112,6 +114,10 @@ impl FakeHelper {
                     helped.asked.push(format!("stage agent {}", manifest.version));
                     StagedAgent { dir, version: manifest.version }
                 }))
+            }
+            Request::CleanAgent { .. } if helped.silent_cleans > 0 => {
+                helped.silent_cleans -= 1;
+                return;
             }
             Request::CleanAgent { confirmed, .. } => {
                 helped.confirmed_agent = confirmed.or(helped.confirmed_agent.take());

@@ -38,7 +38,7 @@ impl Hub {
         hub
     }
 
-    fn keys(&self) -> PathBuf {
+    pub fn keys(&self) -> PathBuf {
         self.site.path("keys")
     }
 
@@ -61,7 +61,7 @@ impl Hub {
     }
 
     /// Adds jobs to the desired state, in this order.
-    fn desire(&self, jobs: &[Value]) {
+    pub fn desire(&self, jobs: &[Value]) {
         self.service.change(|kept| kept.desire_jobs(jobs.to_vec()));
     }
 
@@ -69,7 +69,7 @@ impl Hub {
         job("APP_INSTALL", Some(self.app), Some(release))
     }
 
-    async fn end(&self, job: HubJobUuid) -> String {
+    pub async fn end(&self, job: HubJobUuid) -> String {
         self.service.until("the job's end", |kept| kept.fleet.end(job)).await
     }
 
@@ -79,7 +79,7 @@ impl Hub {
         self.end(id).await
     }
 
-    fn downloads(&self) -> usize {
+    pub fn downloads(&self) -> usize {
         std::fs::read_dir(self.site.state().join("downloads")).map_or(0, Iterator::count)
     }
 }
@@ -90,7 +90,7 @@ pub fn job(kind: &str, app: Option<AppUuid>, release: Option<ReleaseUuid>) -> (H
     (id, json!({"hubJobUuid": id, "type": kind, "appUuid": app, "releaseUuid": release, "deadlineAt": deadline}))
 }
 
-fn with(mut job: (HubJobUuid, Value), field: &str, value: Value) -> (HubJobUuid, Value) {
+pub fn with(mut job: (HubJobUuid, Value), field: &str, value: Value) -> (HubJobUuid, Value) {
     job.1[field] = value;
     job
 }
@@ -393,7 +393,7 @@ async fn the_apps_of_an_owner_go_with_the_owner() {
     assert_eq!(stop(&mut agent).await, Some(0));
 }
 
-fn launched(hub: &Hub) -> Command {
+pub fn launched(hub: &Hub) -> Command {
     let agent = hub.run();
     let mut launcher = Command::new(env!("CARGO_BIN_EXE_hub-agent-launcher"));
     launcher.args(agent.as_std().get_args());

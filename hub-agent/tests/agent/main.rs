@@ -13,6 +13,7 @@ mod helper;
 mod jobs;
 mod releases;
 mod service;
+mod waiting;
 mod whole;
 
 use std::collections::{BTreeSet, HashMap};

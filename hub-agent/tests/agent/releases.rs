@@ -74,6 +74,8 @@ pub struct Fleet {
     /// Answers to requests for certificates: validity in seconds; none is 404.
     pub certificate_secs: Option<i64>,
     pub certificate_requests: Vec<Value>,
+    /// Refuses every call with this word until so many certificates were asked for.
+    pub certificate_refused: Option<(&'static str, usize)>,
     pub authority: Arc<Authority>,
 }
 
@@ -100,6 +102,7 @@ impl Default for Fleet {
             installed: Vec::new(),
             certificate_secs: None,
             certificate_requests: Vec::new(),
+            certificate_refused: None,
             authority: Arc::new(authority()),
         }
     }

@@ -108,6 +108,7 @@ impl Service {
             .route("/v1/hubs/{hub}/desired-state", get(desired_state))
             .route("/v1/ble/events", post(events))
             .merge(releases::routes())
+            .layer(axum::middleware::from_fn_with_state(shared.clone(), check_certificate))
             .with_state(shared.clone());
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -187,10 +188,13 @@ impl Kept {
         state["jobs"] = json!(jobs);
     }
 
+    pub fn jobs(&self) -> &[Value] {
+        self.desired.as_ref().unwrap()["jobs"].as_array().unwrap()
+    }
+
     /// A job that is over leaves the desired state.
     pub fn end_job(&mut self, job: HubJobUuid) {
-        let jobs = self.desired.as_ref().unwrap()["jobs"].as_array().unwrap();
-        let left = jobs.iter().filter(|known| known["hubJobUuid"] != json!(job)).cloned().collect();
+        let left = self.jobs().iter().filter(|known| known["hubJobUuid"] != json!(job)).cloned().collect();
         self.desire_jobs(left);
     }
 
@@ -217,6 +221,23 @@ fn bearer(headers: &HeaderMap) -> &str {
 
 pub fn authorized(kept: &Kept, headers: &HeaderMap) -> bool {
     !kept.blocked && kept.tokens > 0 && bearer(headers) == kept.token(kept.tokens)
+}
+
+/// As the service does it: claim, refresh and the way to another certificate ask for none.
+async fn check_certificate(
+    State(shared): State<Arc<Shared>>,
+    request: axum::extract::Request,
+    next: axum::middleware::Next,
+) -> Response {
+    let free = ["/claim", "/refresh", "/certificates"].iter().any(|end| request.uri().path().ends_with(end));
+    let refused = {
+        let fleet = &shared.kept.lock().unwrap().fleet;
+        fleet.certificate_refused.filter(|(_, until)| !free && fleet.certificate_requests.len() < *until)
+    };
+    match refused {
+        Some((code, _)) => problem(401, code),
+        None => next.run(request).await,
+    }
 }
 
 async fn claim(State(shared): State<Arc<Shared>>, Json(body): Json<Value>) -> Response {
