@@ -1,7 +1,7 @@
 //! hub-cloud: arguments, configuration, logging, start.
 
 use std::ffi::OsStr;
-use std::io::IsTerminal;
+use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -294,7 +294,7 @@ async fn run(command: Command, config: Config) -> Result<(), Failure> {
             let app = App::start(config, Clock::System).await?;
             let created = admin::create(&app, &email, password).await;
             app.stop().await;
-            println!("{}", created?);
+            print(&format!("{}\n", created?))?;
         }
         Command::Migrate => {
             App::start(config, Clock::System).await?.stop().await;
@@ -308,7 +308,7 @@ async fn run(command: Command, config: Config) -> Result<(), Failure> {
                 KeysCommand::Forget { id } => admin::keys::forget(&app, &id).await,
             };
             app.stop().await;
-            print!("{}", done?);
+            print(&done?)?;
         }
         Command::Ca(command) => {
             let app = App::start(config, Clock::System).await?;
@@ -317,28 +317,39 @@ async fn run(command: Command, config: Config) -> Result<(), Failure> {
                 CaCommand::Rotate => admin::certificates::rotate(&app).await,
             };
             app.stop().await;
-            print!("{}", done?);
+            print(&done?)?;
         }
         Command::Check { json } => {
             let findings = admin::check::check(&config, Clock::System.now()).await;
             let colours = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-            match json {
-                true => print!("{}", check::json(&findings).unwrap_or_default()),
-                false => print!("{}", check::text(&findings, colours)),
-            }
+            print(&match json {
+                true => check::json(&findings).unwrap_or_default(),
+                false => check::text(&findings, colours),
+            })?;
             if let Some(message) = check::failure(&findings) {
                 return Err(Failure { exit_code: FAILED, message });
             }
         }
         Command::Openapi => {
             let document = serde_json::to_string_pretty(&router::describe()).unwrap_or_default();
-            println!("{document}");
+            print(&(document + "\n"))?;
         }
         Command::Release(command) => release::run(&command)?,
         Command::Login(options) => login::run(&config, &options, || Clock::System.now()).await?,
         Command::Demo(options) => demo::run(config, options).await?,
     }
     Ok(())
+}
+
+/// Writes to standard output. Whoever read it may have gone, which is an end like any other.
+fn print(text: &str) -> Result<(), Failure> {
+    let mut output = std::io::stdout().lock();
+    match output.write_all(text.as_bytes()).and_then(|()| output.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(Failure { exit_code: FAILED, message: format!("cannot write: {error}") })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Every connection is an open file, and the usual soft limit of 1024 is no protection but an outage.
