@@ -16,8 +16,8 @@ use tokio::process::Command;
 /// Exit code, and the findings as JSON.
 async fn check(data_dir: &Path, arguments: &[&str]) -> (Option<i32>, Vec<Value>) {
     let mut command = Command::new(program("hub-cloud"));
-    command.args(["check", "--json", "--listen", "127.0.0.1:0", "--data-dir"]).arg(data_dir).args(arguments);
-    command.stdin(Stdio::null()).kill_on_drop(true);
+    command.args(["check", "--json", "--data-dir"]).arg(data_dir).args(arguments);
+    command.env("HUB_CLOUD_LISTEN", "127.0.0.1:0").stdin(Stdio::null()).kill_on_drop(true);
     let output = tokio::time::timeout(Duration::from_secs(60), command.output()).await;
     let output = output.expect("it ends").expect("it starts");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();

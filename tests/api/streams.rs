@@ -185,6 +185,9 @@ async fn who_does_not_read_is_cut_off_and_may_resume() {
     let tenant = Tenant::create(&app.client()).await;
     let hub = SimulatedHub::claim(&tenant).await;
     let mut sleeper = Reader::open(&tenant.client, BLE, None).await;
+    // However it is cut off later, there is an event to resume after.
+    hub.upload(&events(1)).await.expect(201);
+    let mut last = sleeper.take(1).await.remove(0).id;
     // More than all buffers between the two hold.
     let mut sent = 0;
     let slow_readers = || app.app.metrics.stream_slow_readers.get();
@@ -197,7 +200,6 @@ async fn who_does_not_read_is_cut_off_and_may_resume() {
         sent += 2000;
     }
     let mut seen = 0;
-    let mut last = String::new();
     while let Some(event) = sleeper.next().await {
         seen += 1;
         last = event.id;

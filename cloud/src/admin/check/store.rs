@@ -31,7 +31,7 @@ pub async fn check(config: &Config) -> Vec<Finding> {
         false => findings.extend(database_and_keys(config, database).await),
     }
     findings.push(files(&config.files).await);
-    for (folder, what) in [("agent", "agent"), ("app", "apps")] {
+    for (folder, what) in [("agent", "the agent"), ("app", "apps")] {
         findings.extend(release_keys(&config.release_keys.join(folder), what));
     }
     findings
