@@ -84,7 +84,7 @@ impl Process {
         self.child.id().expect("it was not waited for")
     }
 
-    /// Resident memory, without what is shared with other processes.
+    /// Memory that is its own. Pages of the program are not: they become private whenever another process that runs it ends.
     pub fn resident_bytes(&self) -> u64 {
         let path = format!("/proc/{}/smaps_rollup", self.id());
         let text = std::fs::read_to_string(path).expect("the process's memory");
@@ -92,7 +92,7 @@ impl Process {
             let line = text.lines().find(|line| line.starts_with(name)).expect("a known line");
             line.split_whitespace().nth(1).and_then(|number| number.parse().ok()).expect("a number")
         };
-        (kib("Private_Clean:") + kib("Private_Dirty:")) * 1024
+        kib("Anonymous:") * 1024
     }
 
     /// Whether it still runs.
