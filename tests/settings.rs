@@ -139,3 +139,18 @@ async fn help_tells_a_commands_own_options_from_the_settings() {
     }
     assert!(help(&["release", "sign"]).await.contains("--architecture"));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_it_keeps_is_its_owners_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = tempfile::tempdir().expect("a directory");
+    std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o755)).expect("a mode");
+    let data_dir = dir.path().display().to_string();
+    let mut service = Process::start("hub-cloud", &["serve", "--listen", "127.0.0.1:0", "--data-dir", &data_dir], &[]);
+    service.url().await;
+    for entry in std::fs::read_dir(dir.path()).expect("a directory").flatten() {
+        let mode = entry.metadata().expect("a file's mode").permissions().mode();
+        assert_eq!(mode & 0o077, 0, "{}: {mode:o}", entry.path().display());
+    }
+    service.kill().await;
+}

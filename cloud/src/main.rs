@@ -237,6 +237,10 @@ fn main() -> ExitCode {
             return ExitCode::from(CONFIG_REFUSED);
         }
     };
+    // What the service keeps is its owner's alone, also in a directory that others may enter. Public keys of releases are for everybody.
+    if !matches!(cli.command, Command::Release(_)) {
+        rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
+    }
     let config = match &cli.command {
         Command::Demo(_) => demo::config(cli.settings, cli.config.as_deref()),
         _ => Config::load(cli.settings, cli.config.as_deref()),
