@@ -14,6 +14,7 @@ use super::{By, Policy, not_found};
 use crate::app::App;
 use crate::domain::hubs;
 use crate::domain::jobs::{self, Which, Withdrawal};
+use crate::domain::releases::AgentReleaseSummary;
 use crate::error::{Error, Result};
 
 /// Hubs that jobs are withdrawn from in one transaction. The worker withdraws the rest.
@@ -80,6 +81,29 @@ pub struct Rollout {
 }
 
 impl Rollout {
+    /// As it begins.
+    pub fn new(policy: &Policy, release: &AgentReleaseSummary, now: Timestamp) -> Self {
+        Self {
+            policy_uuid: policy.policy_uuid,
+            release_uuid: release.release_uuid,
+            version: release.version.clone(),
+            architecture: release.architecture.clone(),
+            state: State::Running,
+            reason: None,
+            percent: policy.first_percent(),
+            is_wanted: true,
+            next_step_at: now.plus_secs(policy.step_interval_secs),
+            judged_from: now,
+            stepped_at: now,
+            started: 0,
+            succeeded: 0,
+            failed: 0,
+            silent: 0,
+            created_at: now,
+            updated_at: now,
+        }
+    }
+
     /// As the audit log shows it.
     pub fn summary(&self) -> Value {
         json!({
@@ -288,25 +312,13 @@ mod tests {
     fn a_step_is_over_when_its_hubs_have_shown_something() {
         let policy = Policy { min_finished: 5, ..super::super::worker::tests::policy() };
         let now = Timestamp::from_micros(0);
-        let rollout = Rollout {
-            policy_uuid: policy.policy_uuid,
+        let release = AgentReleaseSummary {
             release_uuid: ReleaseUuid::new(),
             version: "1.0.0".to_owned(),
             architecture: "any".to_owned(),
-            state: State::Running,
-            reason: None,
-            percent: 20,
-            is_wanted: true,
-            next_step_at: now,
-            judged_from: now,
-            stepped_at: now,
-            started: 0,
-            succeeded: 0,
-            failed: 0,
-            silent: 0,
-            created_at: now,
-            updated_at: now,
+            channel: "stable".to_owned(),
         };
+        let rollout = Rollout::new(&policy, &release, now);
         let tally = |started, succeeded, silent, open| Tally { started, succeeded, failed: 0, silent, open };
         for (tally, secs, is_over) in [
             (tally(0, 0, 0, 0), 0, true),

@@ -327,25 +327,7 @@ fn machine(hub: &PolicyHub) -> Option<&str> {
 }
 
 async fn begin(tx: &mut Tx, policy: &Policy, release: &AgentReleaseSummary, now: Timestamp) -> Result<Rollout> {
-    let rollout = Rollout {
-        policy_uuid: policy.policy_uuid,
-        release_uuid: release.release_uuid,
-        version: release.version.clone(),
-        architecture: release.architecture.clone(),
-        state: State::Running,
-        reason: None,
-        percent: policy.first_percent(),
-        is_wanted: true,
-        next_step_at: now.plus_secs(policy.step_interval_secs),
-        judged_from: now,
-        stepped_at: now,
-        started: 0,
-        succeeded: 0,
-        failed: 0,
-        silent: 0,
-        created_at: now,
-        updated_at: now,
-    };
+    let rollout = Rollout::new(policy, release, now);
     rollout_store::put(tx, &rollout, now).await?;
     let audit = match policy.tenant_uuid {
         Some(tenant_uuid) => {
