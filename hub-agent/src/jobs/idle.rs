@@ -31,7 +31,8 @@ impl Worker {
             return self.change_owner(owner).await;
         }
         if Instant::now() >= self.tidy_at {
-            self.tidy().await;
+            // It takes its time, in which the hub may have been claimed: whose it is comes first again.
+            return self.tidy().await;
         }
         if let Some(job_uuid) = self.due() {
             tracing::info!(hub_job_uuid = %job_uuid, "a job that was put aside goes on");
