@@ -7,7 +7,6 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use hub_agent::helper_api::{
     Answer, AppRelease, AppState, AppStates, Done, Reason, Refusal, Request, Staged, StagedAgent, UnitState,
@@ -29,8 +28,6 @@ pub struct Helped {
     pub confirmed_agent: Option<String>,
     /// The next requests to clean up versions of the agent get no answer.
     pub silent_cleans: usize,
-    /// How long it takes to tell what apps there are.
-    pub takes_to_tell: Duration,
 }
 
 #[derive(Clone)]
@@ -64,9 +61,6 @@ impl FakeHelper {
         let mut line = String::new();
         BufReader::new(stream.try_clone().unwrap()).read_line(&mut line).unwrap();
         let Ok(request) = serde_json::from_str::<Request>(&line) else { return };
-        if matches!(request, Request::AppStates {}) {
-            std::thread::sleep(self.look(|helped| helped.takes_to_tell));
-        }
         let mut helped = self.helped.lock().unwrap();
         let answer = match request {
             Request::AppStates {} => line_of(Ok(AppStates { apps: helped.apps.values().cloned().collect() })),

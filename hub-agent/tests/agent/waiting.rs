@@ -94,21 +94,6 @@ async fn a_window_does_not_pass_unused_because_of_a_slow_download() {
     assert_eq!(stop(&mut agent).await, Some(0));
 }
 
-/// A hub is claimed, and told its jobs, while the agent still asks what an earlier one left behind.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_job_begins_before_it_is_known_whose_the_hub_is() {
-    let hub = Hub::new().await;
-    hub.helper.look(|helped| helped.takes_to_tell = Duration::from_millis(1_500));
-    let app = hub.fleet(|fleet| fleet.app(hub.app, "1.0.0", content(5_000, 1)));
-    let install = hub.install(app);
-    hub.desire(&[install.1]);
-    let mut agent = launched(&hub).spawn().unwrap();
-    assert_eq!(hub.end(install.0).await, "SUCCEEDED");
-    let begun = hub.fleet(|fleet| fleet.told(install.0)).iter().filter(|told| *told == "ACCEPTED").count();
-    assert_eq!(begun, 1);
-    assert_eq!(stop(&mut agent).await, Some(0));
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_file_that_never_comes_fails_the_job_before_its_deadline() {
     let hub = Hub::new().await;
