@@ -39,7 +39,7 @@ fn roles(token: &str) -> serde_json::Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn makes_an_administrator_beside_the_running_service() {
+async fn admin_create_works_while_the_service_runs() {
     let dir = tempfile::tempdir().expect("a directory");
     let data_dir = dir.path().to_str().expect("a path");
     let mut service = Process::start("hub-cloud", &["serve", "--listen", "127.0.0.1:0", "--data-dir", data_dir], &[]);
@@ -56,7 +56,7 @@ async fn makes_an_administrator_beside_the_running_service() {
     let (code, text) = told(&create(dir.path(), &by_stdin, "another password\n").await);
     assert!(code == Some(1) && text.contains("another password; nothing was changed"), "{code:?} {text}");
 
-    // Somebody who registered first must not be made an administrator by mistake.
+    // An account that was registered before must not become an administrator by mistake.
     let body = json!({"email": "ada@example.com", "password": PASSWORD});
     let registered = client.post("/auth/register").json(&body).call().await.expect(201).json();
     assert_eq!(roles(registered["data"]["accessToken"].as_str().expect("a token")), json!([]));
@@ -72,7 +72,7 @@ async fn makes_an_administrator_beside_the_running_service() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn says_what_is_wrong_with_its_input() {
+async fn admin_create_names_what_is_wrong_with_its_input() {
     let dir = tempfile::tempdir().expect("a directory");
     for (arguments, input, part) in [
         (&["--email", EMAIL, "--password-stdin"][..], "short\n", "`password`"),

@@ -10,5 +10,8 @@ mod mail;
 mod release;
 mod secrets;
 mod settings;
+mod stage;
+mod structure;
 mod system;
+mod tables;
 mod tasks;

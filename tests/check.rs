@@ -1,4 +1,5 @@
-//! `hub-cloud check`: what it says of a place where all is well, and of one thing after the other that is not.
+//! `hub-cloud check`: what it says of a place where all is well, and of one thing after the other
+//! that is not.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -8,7 +9,7 @@ use std::time::Duration;
 use hub_cloud::db::sql;
 use hub_tests::app::MASTER_KEY;
 use hub_tests::process::{Process, program};
-use hub_tests::{TestApp, backends, nats_url};
+use hub_tests::{Backend, TestApp, nats_url, on_each_database};
 use secrecy::ExposeSecret;
 use serde_json::Value;
 use tokio::process::Command;
@@ -32,7 +33,7 @@ fn state<'a>(findings: &'a [Value], check: &str) -> &'a str {
     ["fail", "warn", "ok"].into_iter().find(|state| states.contains(state)).unwrap_or("nothing")
 }
 
-/// What fails, as it is, and that each failure says what to do.
+/// The failed checks. Each has to say what to do.
 async fn failures(data_dir: &Path, arguments: &[&str]) -> Vec<String> {
     let (code, findings) = check(data_dir, arguments).await;
     let failed: Vec<&Value> = findings.iter().filter(|finding| finding["state"] == "fail").collect();
@@ -54,7 +55,7 @@ async fn served_once(dir: &Path) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn before_and_after_the_first_start_nothing_fails_and_nothing_changes() {
+async fn check_passes_before_and_after_the_first_start_and_changes_nothing() {
     let dir = tempfile::tempdir().expect("a directory");
     let data_dir = dir.path().join("data");
     let (code, findings) = check(&data_dir, &[]).await;
@@ -81,7 +82,7 @@ async fn before_and_after_the_first_start_nothing_fails_and_nothing_changes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_fault_is_found_and_names_its_cure() {
+async fn check_finds_each_fault_and_names_the_fix() {
     let dir = tempfile::tempdir().expect("a directory");
     let data_dir = dir.path().join("data");
     served_once(&data_dir).await;
@@ -92,12 +93,11 @@ async fn each_fault_is_found_and_names_its_cure() {
     chmod(&data_dir, 0o700);
 
     chmod(&path("master.key"), 0o644);
-    assert!(failures(&data_dir, &[]).await.concat().contains("is open to others"));
+    assert!(failures(&data_dir, &[]).await.concat().contains("is accessible to other users"));
     chmod(&path("master.key"), 0o600);
 
     let key = std::fs::read_to_string(path("master.key")).expect("a key");
-    for (text, expected) in
-        [(Some("0".repeat(64)), "sealed with"), (Some("zz".into()), "64 hex"), (None, "is not there")]
+    for (text, expected) in [(Some("0".repeat(64)), "sealed with"), (Some("zz".into()), "64 hex"), (None, "is missing")]
     {
         match text {
             Some(text) => std::fs::write(path("master.key"), text).expect("a file"),
@@ -134,7 +134,7 @@ async fn each_fault_is_found_and_names_its_cure() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_certificate_that_has_ended_is_found() {
+async fn check_finds_an_expired_certificate() {
     let dir = tempfile::tempdir().expect("a directory");
     let path = |name: &str| dir.path().join(name).display().to_string();
     let key = rcgen::KeyPair::generate().expect("a key");
@@ -156,30 +156,28 @@ async fn a_certificate_that_has_ended_is_found() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_schema_of_another_version_is_told() {
-    for backend in backends() {
-        let service = TestApp::new(backend).await;
-        let url = service.app.config.database_url.expose_secret();
-        for (change, expected) in [
-            ("", "ok"),
-            ("UPDATE _sqlx_migrations SET version = 9000 WHERE version = 9", "fail"),
-            ("DELETE FROM _sqlx_migrations WHERE version = 9000", "warn"),
-        ] {
-            if !change.is_empty() {
-                let mut tx = service.app.db.begin().await.expect("a transaction");
-                sql(change).execute(&mut tx).await.expect("a change");
-                tx.commit_unaudited("a test").await.expect("a commit");
-            }
-            let (_, findings) = check(service.data_dir(), &["--database-url", url, "--master-key", MASTER_KEY]).await;
-            assert_eq!(state(&findings, "database"), expected, "{change}: {findings:?}");
-            assert_eq!(state(&findings, "master key"), "ok", "{change}: {findings:?}");
+on_each_database!(check_reports_a_schema_of_another_version);
+async fn check_reports_a_schema_of_another_version(backend: Backend) {
+    let service = TestApp::new(backend).await;
+    let url = service.app.config.database_url.expose_secret();
+    for (change, expected) in [
+        ("", "ok"),
+        ("UPDATE _sqlx_migrations SET version = 9000 WHERE version = 9", "fail"),
+        ("DELETE FROM _sqlx_migrations WHERE version = 9000", "warn"),
+    ] {
+        if !change.is_empty() {
+            let mut tx = service.app.db.begin().await.expect("a transaction");
+            sql(change).execute(&mut tx).await.expect("a change");
+            tx.commit_unaudited("a test").await.expect("a commit");
         }
+        let (_, findings) = check(service.data_dir(), &["--database-url", url, "--master-key", MASTER_KEY]).await;
+        assert_eq!(state(&findings, "database"), expected, "{change}: {findings:?}");
+        assert_eq!(state(&findings, "master key"), "ok", "{change}: {findings:?}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_bus_that_answers_is_found() {
+async fn check_reaches_the_bus() {
     let Some(bus) = nats_url() else { return };
     let dir = tempfile::tempdir().expect("a directory");
     let (code, findings) = check(&dir.path().join("data"), &["--bus", &bus]).await;

@@ -1,4 +1,5 @@
-//! `hub-cloud demo` as somebody starts it who has just built it: a process of its own, with the real agent as its child.
+//! `hub-cloud demo` as somebody starts it who has just built it: a process of its own, with the
+//! real agent as its child.
 
 use std::fs::File;
 use std::os::unix::fs::PermissionsExt;
@@ -10,7 +11,7 @@ use hub_tests::process::program;
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 
-/// Nothing of the demo takes longer, on a busy machine either.
+/// The longest time a step of the demo may need, also on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 struct Demo {
@@ -75,7 +76,8 @@ fn is_event(line: &str) -> bool {
     time.len() == 12 && address.len() == 17 && address.bytes().filter(|byte| *byte == b':').count() == 5
 }
 
-/// The hub, and how many events are stored, of a line such as `-- hub UUID  ONLINE  last seen ...; 12 stored, ...`.
+/// The hub, and how many events are stored, of a line such as `-- hub UUID  ONLINE  last seen ...;
+/// 12 stored, ...`.
 fn hub_and_stored(line: &str) -> (String, u64) {
     let hub = line.split_whitespace().nth(2).expect("a uuid").to_owned();
     let numbers = line.split_once("; ").expect("numbers").1;
@@ -83,7 +85,7 @@ fn hub_and_stored(line: &str) -> (String, u64) {
 }
 
 #[tokio::test]
-async fn the_demo_shows_what_a_real_hub_uploads_and_goes_on_with_it_when_started_again() {
+async fn demo_shows_uploads_of_a_real_hub_and_resumes_after_a_restart() {
     let parent = tempfile::tempdir().expect("a directory");
     let dir = parent.path().join("demo");
 

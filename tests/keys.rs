@@ -9,7 +9,7 @@ use hub_cloud::sealing::stored;
 use hub_protocol::Timestamp;
 use hub_tests::app::set_clock;
 use hub_tests::process::{Process, program};
-use hub_tests::{Backend, Call, Client, Options, Person, SimulatedHub, Tenant, TestApp, backends};
+use hub_tests::{Backend, Call, Client, Options, Person, SimulatedHub, Tenant, TestApp, on_each_database};
 use serde_json::Value;
 use tokio::process::Command;
 
@@ -37,7 +37,7 @@ async fn claim_codes(tenant: &Tenant) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_master_key_is_replaced_beside_a_service_that_serves() {
+async fn master_key_is_replaced_while_the_service_runs() {
     let dir = tempfile::tempdir().expect("a directory");
     let (mut service, client) = serve(dir.path()).await;
     let tenant = Tenant::create(&client).await;
@@ -47,16 +47,16 @@ async fn the_master_key_is_replaced_beside_a_service_that_serves() {
     let old = listed.split_whitespace().next().expect("an id").to_owned();
 
     let (code, said) = run(dir.path(), &["keys", "rotate"]).await;
-    assert!(code == Some(0) && said.contains("3 secrets were sealed anew"), "{code:?} {said}");
+    assert!(code == Some(0) && said.contains("3 secrets resealed"), "{code:?} {said}");
     assert!(said.contains(&format!("hub-cloud keys forget {old}")), "{said}");
     let (_, listed) = run(dir.path(), &["keys", "list"]).await;
-    // The signing key that was made is sealed too.
+    // The generated signing key is sealed too.
     assert!(
         listed.contains("seals and opens, 4 secrets") && listed.contains(&format!("{old}  opens, 0 secrets")),
         "{listed}"
     );
 
-    // The service opens what was sealed anew, and seals with the new key.
+    // The service opens resealed secrets, and seals with the new key.
     codes.push(tenant.claim_code().await);
     let mut found = claim_codes(&tenant).await;
     found.sort();
@@ -69,7 +69,7 @@ async fn the_master_key_is_replaced_beside_a_service_that_serves() {
     assert!(code == Some(2) && said.contains("there is no master key 00000000"), "{code:?} {said}");
     let new = listed.split_whitespace().next().expect("an id").to_owned();
     let (code, said) = run(dir.path(), &["keys", "forget", &new]).await;
-    assert!(code == Some(1) && said.contains("is the key that seals"), "{code:?} {said}");
+    assert!(code == Some(1) && said.contains("is the active master key"), "{code:?} {said}");
     let (code, said) = run(dir.path(), &["keys", "forget", &old]).await;
     assert_eq!(code, Some(0), "{said}");
     service.kill().await;
@@ -80,7 +80,7 @@ async fn the_master_key_is_replaced_beside_a_service_that_serves() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_lost_or_mixed_up_master_key_is_a_refusal_to_start() {
+async fn service_refuses_to_start_with_a_missing_or_wrong_master_key() {
     let (dir, other) = (tempfile::tempdir().expect("a directory"), tempfile::tempdir().expect("a directory"));
     for dir in [&dir, &other] {
         let (code, said) = run(dir.path(), &["migrate"]).await;
@@ -89,12 +89,12 @@ async fn a_lost_or_mixed_up_master_key_is_a_refusal_to_start() {
     let (key, kept) = (dir.path().join("master.key"), dir.path().join("kept"));
     std::fs::rename(&key, &kept).expect("the key is moved");
     let (code, said) = run(dir.path(), &["serve", "--listen", "127.0.0.1:0"]).await;
-    assert!(code == Some(3) && said.contains("master.key is not there"), "{code:?} {said}");
+    assert!(code == Some(3) && said.contains("master.key is missing"), "{code:?} {said}");
     assert!(!key.exists(), "no new key is made in its place");
 
     std::fs::copy(other.path().join("master.key"), &key).expect("another key is put there");
     let (code, said) = run(dir.path(), &["serve", "--listen", "127.0.0.1:0"]).await;
-    assert!(code == Some(3) && said.contains("put the missing key back"), "{code:?} {said}");
+    assert!(code == Some(3) && said.contains("restore the missing key"), "{code:?} {said}");
 
     std::fs::write(&key, "rubbish").expect("a file");
     let (code, said) = run(dir.path(), &["serve", "--listen", "127.0.0.1:0"]).await;
@@ -107,74 +107,73 @@ async fn a_lost_or_mixed_up_master_key_is_a_refusal_to_start() {
 
 /// Whoever can write to the database cannot move a secret to where it does something else.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_secret_moved_to_another_row_does_not_open() {
+async fn sealed_secret_does_not_open_in_another_row() {
     let dir = tempfile::tempdir().expect("a directory");
     let (mut service, client) = serve(dir.path()).await;
     let tenant = Tenant::create(&client).await;
     tenant.claim_code().await;
     tenant.claim_code().await;
     let database = rusqlite::Connection::open(dir.path().join("hub-cloud.sqlite")).expect("the database");
-    let move_secret =
-        "UPDATE claim_codes SET sealed_code = (SELECT sealed_code FROM claim_codes ORDER BY code_hash LIMIT 1)";
+    let move_secret = "UPDATE claim_codes SET sealed_code = (SELECT sealed_code FROM claim_codes \
+         ORDER BY code_hash LIMIT 1)";
     assert_eq!(database.execute(move_secret, []).expect("it is moved"), 2);
     let reply = tenant.client.get("/tenant/hubs/claim-codes").call().await.expect(500);
     assert!(!reply.body.contains("seal"), "{}", reply.body);
     service.kill().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn signing_keys_are_published_before_they_sign_and_stay_while_their_tokens_live() {
-    for backend in backends() {
-        let (clock, micros) = set_clock(Timestamp::from_micros(1_800_000_000_000_000));
-        let app = TestApp::with(backend, Options { clock: Some(clock), ..Options::default() }).await;
-        let tenant = Tenant::create(&app.client()).await;
-        let hub = SimulatedHub::claim(&tenant).await;
-        let kids = async || -> Vec<String> {
-            let set: Value = app.client().get("/.well-known/jwks.json").call().await.expect(200).json();
-            set["keys"]
-                .as_array()
-                .expect("keys")
-                .iter()
-                .map(|key| key["kid"].as_str().expect("kid").to_owned())
-                .collect()
-        };
-        let rotate = async |at_once| {
-            let live_secs = app.app.config.tokens_live_secs();
-            app.app.keys.rotate(&app.app.db, app.app.clock.now(), at_once, live_secs).await.expect("it rotates")
-        };
-        let pass = |secs: i64| micros.fetch_add(secs * 1_000_000, Ordering::SeqCst);
-        let first = kids().await;
-        assert!(!rotate(false).await, "it is new");
-        assert!(rotate(true).await && !rotate(true).await, "one waits to sign already");
-        assert_eq!(kids().await.len(), 2);
-        let kid_of_new_token = async || -> String {
-            let token = Person::register(&app.client()).await.login.access_token;
-            let header = token.split('.').next().expect("a header");
-            let header = base64::Engine::decode(&base64::engine::general_purpose::URL_SAFE_NO_PAD, header);
-            let header: Value = serde_json::from_slice(&header.expect("base64")).expect("JSON");
-            header["kid"].as_str().expect("kid").to_owned()
-        };
-        assert_eq!(kid_of_new_token().await, first[0], "the new one is only published");
-        pass(16 * 60);
-        assert_ne!(kid_of_new_token().await, first[0]);
-        // A hub that was away shows its expired token, signed with the old key, and is let in.
-        pass(29 * 24 * 3600);
-        rotate(false).await;
-        assert_eq!(kids().await.len(), 2);
-        let body = serde_json::json!({"refreshToken": hub.credentials.refresh_token});
-        hub.client.post("/v1/hubs/refresh").json(&body).call().await.expect(200);
-        pass(2 * 24 * 3600);
-        rotate(false).await;
-        let left = kids().await;
-        assert!(left.len() == 1 && left != first, "the old one is gone: {left:?}");
-        pass(90 * 24 * 3600);
-        assert!(rotate(false).await, "after 90 days it replaces itself");
-    }
+on_each_database!(signing_keys_are_published_before_use_and_kept_until_their_tokens_expire);
+async fn signing_keys_are_published_before_use_and_kept_until_their_tokens_expire(backend: Backend) {
+    let (clock, micros) = set_clock(Timestamp::from_micros(1_800_000_000_000_000));
+    let app = TestApp::with(backend, Options { clock: Some(clock), ..Options::default() }).await;
+    let tenant = Tenant::create(&app.client()).await;
+    let hub = SimulatedHub::claim(&tenant).await;
+    let kids = async || -> Vec<String> {
+        let set: Value = app.client().get("/.well-known/jwks.json").call().await.expect(200).json();
+        set["keys"].as_array().expect("keys").iter().map(|key| key["kid"].as_str().expect("kid").to_owned()).collect()
+    };
+    let rotate = async |at_once| {
+        let live_secs = app.app.config.tokens_live_secs();
+        app.app
+            .parts()
+            .authn
+            .keys
+            .rotate(&app.app.db, app.app.clock.now(), at_once, live_secs)
+            .await
+            .expect("it rotates")
+    };
+    let pass = |secs: i64| micros.fetch_add(secs * 1_000_000, Ordering::SeqCst);
+    let first = kids().await;
+    assert!(!rotate(false).await, "it is new");
+    assert!(rotate(true).await && !rotate(true).await, "one waits to sign already");
+    assert_eq!(kids().await.len(), 2);
+    let kid_of_new_token = async || -> String {
+        let token = Person::register(&app.client()).await.login.access_token;
+        let header = token.split('.').next().expect("a header");
+        let header = base64::Engine::decode(&base64::engine::general_purpose::URL_SAFE_NO_PAD, header);
+        let header: Value = serde_json::from_slice(&header.expect("base64")).expect("JSON");
+        header["kid"].as_str().expect("kid").to_owned()
+    };
+    assert_eq!(kid_of_new_token().await, first[0], "the new one is only published");
+    pass(16 * 60);
+    assert_ne!(kid_of_new_token().await, first[0]);
+    // A hub that was offline presents its expired token, signed with the old key, and is accepted.
+    pass(29 * 24 * 3600);
+    rotate(false).await;
+    assert_eq!(kids().await.len(), 2);
+    let body = serde_json::json!({"refreshToken": hub.credentials.refresh_token});
+    hub.client.post("/v1/hubs/refresh").json(&body).call().await.expect(200);
+    pass(2 * 24 * 3600);
+    rotate(false).await;
+    let left = kids().await;
+    assert!(left.len() == 1 && left != first, "the old one is gone: {left:?}");
+    pass(90 * 24 * 3600);
+    assert!(rotate(false).await, "after 90 days it replaces itself");
 }
 
 /// A column that is sealed and not on the list would lose its secrets with the next key.
 #[tokio::test(flavor = "multi_thread")]
-async fn every_sealed_column_is_sealed_anew() {
+async fn reseal_covers_every_sealed_column() {
     let app = TestApp::new(Backend::Sqlite).await;
     let database = rusqlite::Connection::open(app.sqlite_file().expect("a file")).expect("the database");
     let mut query = database

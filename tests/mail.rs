@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use hub_cloud::config::Settings;
 use hub_cloud::db::sql;
-use hub_cloud::tasks;
+use hub_cloud::upkeep;
 use hub_tests::mail::{USER, token_in, waiting};
-use hub_tests::{Call, Client, Cloud, MailServer, Options, Person, Tenant, TestApp, backends};
+use hub_tests::{Backend, Call, Client, Cloud, MailServer, Options, Person, Tenant, TestApp, on_each_database};
 use serde_json::{Value, json};
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -20,55 +20,54 @@ fn text<'a>(mail: &'a Value, part: &str) -> &'a str {
     mail[part].as_str().unwrap_or_else(|| panic!("no {part} in {mail}"))
 }
 
-/// Over STARTTLS with a log-in; kept while the mail server is away, and while the service itself is.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_mail_arrives_once_its_server_and_the_service_are_there() {
-    for backend in backends() {
-        let Some(mut server) = MailServer::start().await else { return };
-        let certificate = server.certificate.display().to_string();
-        let url = server.url();
-        let settings =
-            ["--smtp-url", &url, "--mail-from", "Hübs <hubs@example.com>", "--public-url", "https://hubs.example.com/"];
-        let mut service = Cloud::start_in(backend, &settings, &[("SSL_CERT_FILE", &certificate)]).await;
-        let anyone = Client::new(&service.url);
-        let tenant = Tenant::create(&anyone).await;
-        let guest = Person::register(&anyone).await;
-        invite(&tenant, &guest.email).await;
-        let mail = server.mail_to(&guest.email).await;
-        assert_eq!((&mail["encrypted"], &mail["user"]), (&json!(true), &json!(USER)));
-        assert_eq!((text(&mail, "sender"), text(&mail, "kind")), ("hubs@example.com", "multipart/alternative"));
-        let headers = &mail["headers"];
-        assert_eq!(text(headers, "from"), "Hübs <hubs@example.com>");
-        assert_eq!(text(headers, "subject"), format!("Invitation to Tenant of {}", tenant.owner.email));
-        assert_eq!(text(headers, "auto-submitted"), "auto-generated");
-        assert!(text(headers, "message-id").ends_with("@example.com>") && headers["date"].is_string(), "{headers}");
-        let token = token_in(text(&mail, "text"));
-        for part in ["text", "html"] {
-            let part = text(&mail, part);
-            let link = format!("https://hubs.example.com/public/invitations/{token}");
-            assert!(part.contains(&link) && part.contains(&tenant.owner.email) && part.contains("EDITOR"), "{part}");
-        }
-        assert!(!text(&mail, "html").contains("src=") && !text(&mail, "html").contains("<script"));
-        guest.client.post("/invitations/accept").json(&json!({"token": token})).call().await.expect(200);
-
-        server.stop().await;
-        let late = Person::register(&anyone).await;
-        invite(&tenant, &late.email).await;
-        let body = json!({"email": guest.email});
-        anyone.post("/auth/password/forgot").json(&body).call().await.expect(204);
-        service.crash().await;
-        server.go_on().await;
-        let mut mails = [server.next().await, server.next().await];
-        mails.sort_by_key(|mail| mail["recipients"] != json!([late.email]));
-        let [invitation, forgot] = &mails[..] else { panic!("two mails") };
-        let token = token_in(text(invitation, "text"));
-        late.client.post("/invitations/accept").json(&json!({"token": token})).call().await.expect(200);
-        assert_eq!(forgot["recipients"], json!([guest.email]));
-        let body = json!({"token": token_in(text(forgot, "text")), "newPassword": "a password of the mail's"});
-        anyone.post("/auth/password/reset").json(&body).call().await.expect(204);
-        let body = json!({"email": guest.email, "password": "a password of the mail's"});
-        anyone.post("/auth/login").json(&body).call().await.expect(200);
+on_each_database!(mail_is_delivered_after_outages_of_mail_server_and_service);
+/// Over STARTTLS with a log-in; kept while the mail server is away, and while the service itself
+/// is.
+async fn mail_is_delivered_after_outages_of_mail_server_and_service(backend: Backend) {
+    let Some(mut server) = MailServer::start().await else { return };
+    let certificate = server.certificate.display().to_string();
+    let url = server.url();
+    let settings =
+        ["--smtp-url", &url, "--mail-from", "Hübs <hubs@example.com>", "--public-url", "https://hubs.example.com/"];
+    let mut service = Cloud::start_in(backend, &settings, &[("SSL_CERT_FILE", &certificate)]).await;
+    let anyone = Client::new(&service.url);
+    let tenant = Tenant::create(&anyone).await;
+    let guest = Person::register(&anyone).await;
+    invite(&tenant, &guest.email).await;
+    let mail = server.mail_to(&guest.email).await;
+    assert_eq!((&mail["encrypted"], &mail["user"]), (&json!(true), &json!(USER)));
+    assert_eq!((text(&mail, "sender"), text(&mail, "kind")), ("hubs@example.com", "multipart/alternative"));
+    let headers = &mail["headers"];
+    assert_eq!(text(headers, "from"), "Hübs <hubs@example.com>");
+    assert_eq!(text(headers, "subject"), format!("Invitation to Tenant of {}", tenant.owner.email));
+    assert_eq!(text(headers, "auto-submitted"), "auto-generated");
+    assert!(text(headers, "message-id").ends_with("@example.com>") && headers["date"].is_string(), "{headers}");
+    let token = token_in(text(&mail, "text"));
+    for part in ["text", "html"] {
+        let part = text(&mail, part);
+        let link = format!("https://hubs.example.com/public/invitations/{token}");
+        assert!(part.contains(&link) && part.contains(&tenant.owner.email) && part.contains("EDITOR"), "{part}");
     }
+    assert!(!text(&mail, "html").contains("src=") && !text(&mail, "html").contains("<script"));
+    guest.client.post("/invitations/accept").json(&json!({"token": token})).call().await.expect(200);
+
+    server.stop().await;
+    let late = Person::register(&anyone).await;
+    invite(&tenant, &late.email).await;
+    let body = json!({"email": guest.email});
+    anyone.post("/auth/password/forgot").json(&body).call().await.expect(204);
+    service.crash().await;
+    server.go_on().await;
+    let mut mails = [server.next().await, server.next().await];
+    mails.sort_by_key(|mail| mail["recipients"] != json!([late.email]));
+    let [invitation, forgot] = &mails[..] else { panic!("two mails") };
+    let token = token_in(text(invitation, "text"));
+    late.client.post("/invitations/accept").json(&json!({"token": token})).call().await.expect(200);
+    assert_eq!(forgot["recipients"], json!([guest.email]));
+    let body = json!({"token": token_in(text(forgot, "text")), "newPassword": "a password of the mail's"});
+    anyone.post("/auth/password/reset").json(&body).call().await.expect(204);
+    let body = json!({"email": guest.email, "password": "a password of the mail's"});
+    anyone.post("/auth/login").json(&body).call().await.expect(200);
 }
 
 /// A service in this process, whose work is done.
@@ -79,7 +78,7 @@ async fn service(backend: hub_tests::Backend, url: &str) -> TestApp {
         ..Settings::default()
     };
     let app = TestApp::with(backend, Options { settings, ..Options::default() }).await;
-    tokio::spawn(tasks::work(app.app.clone()));
+    tokio::spawn(upkeep::run(app.app.clone()));
     app
 }
 
@@ -88,11 +87,9 @@ async fn last_error(app: &TestApp) -> String {
     let failed = async {
         loop {
             let mut conn = app.app.db.read().await.expect("a connection");
-            let errors: Vec<(String,)> =
-                sql("SELECT last_error FROM tasks WHERE kind = 'mail.send' AND last_error IS NOT NULL")
-                    .all(&mut conn)
-                    .await
-                    .expect("rows");
+            let query = "SELECT last_error FROM tasks WHERE kind = 'mail.send' \
+                         AND last_error IS NOT NULL";
+            let errors: Vec<(String,)> = sql(query).all(&mut conn).await.expect("rows");
             if let Some((error,)) = errors.into_iter().next() {
                 return error;
             }
@@ -103,52 +100,48 @@ async fn last_error(app: &TestApp) -> String {
     tokio::time::timeout(PATIENCE, failed).await.expect("a failure in time")
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn what_the_operator_can_mend_keeps_the_mail() {
-    for backend in backends() {
-        let Some(mut plain) = MailServer::start_plain().await else { return };
-        let Some(encrypted) = MailServer::start().await else { return };
-        let wrong_password = plain.url().replace("p%40ss", "wrong");
-        // Its certificate is none that this process trusts.
-        for (url, reason) in [(wrong_password, "535"), (encrypted.url(), "certificate")] {
-            let app = service(backend, &url).await;
-            let tenant = Tenant::create(&app.client()).await;
-            invite(&tenant, "ada@example.com").await;
-            let error = last_error(&app).await;
-            assert!(error.contains(reason) && !error.contains("ss:w/rd"), "{error}");
-            assert_eq!(waiting(&app).await.len(), 1, "it is kept");
-        }
-        assert_eq!(plain.next().await, json!({"wrong_login": true}));
+on_each_database!(mail_is_kept_when_the_operator_can_fix_the_cause);
+async fn mail_is_kept_when_the_operator_can_fix_the_cause(backend: Backend) {
+    let Some(mut plain) = MailServer::start_plain().await else { return };
+    let Some(encrypted) = MailServer::start().await else { return };
+    let wrong_password = plain.url().replace("p%40ss", "wrong");
+    // Its certificate is none that this process trusts.
+    for (url, reason) in [(wrong_password, "535"), (encrypted.url(), "certificate")] {
+        let app = service(backend, &url).await;
+        let tenant = Tenant::create(&app.client()).await;
+        invite(&tenant, "ada@example.com").await;
+        let error = last_error(&app).await;
+        assert!(error.contains(reason) && !error.contains("ss:w/rd"), "{error}");
+        assert_eq!(waiting(&app).await.len(), 1, "it is kept");
     }
+    assert_eq!(plain.next().await, json!({"wrong_login": true}));
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_refusal_for_good_ends_a_mail_and_one_for_now_does_not() {
-    for backend in backends() {
-        let Some(mut server) = MailServer::start_plain().await else { return };
-        let app = service(backend, &server.url()).await;
-        let tenant = Tenant::create(&app.client()).await;
-        for email in ["refused-ada@example.com", "content-ada@example.com"] {
-            invite(&tenant, email).await;
-            assert_eq!(server.next().await, json!({"refused": email}));
-        }
-        invite(&tenant, "jörg@example.com").await;
-        invite(&tenant, "later-ada@example.com").await;
-        let mail = server.mail_to("later-ada@example.com").await;
-        assert_eq!(mail["encrypted"], false);
-        let gone = async {
-            while !waiting(&app).await.is_empty() {
-                tokio::time::sleep(Duration::from_millis(50)).await;
-            }
-        };
-        tokio::time::timeout(PATIENCE, gone).await.expect("nothing waits any more");
-        // Whoever has no account gets no mail, whoever has gets one.
-        let person = Person::register(&app.client()).await;
-        for email in ["nobody@example.com", &person.email] {
-            let body = json!({"email": email});
-            app.client().post("/auth/password/forgot").json(&body).call().await.expect(204);
-        }
-        let mail = server.mail_to(&person.email).await;
-        assert!(text(&mail, "text").contains("POST /auth/password/reset"), "no public-url, no link: {mail}");
+on_each_database!(permanent_refusal_ends_a_mail_and_temporary_refusal_retries_it);
+async fn permanent_refusal_ends_a_mail_and_temporary_refusal_retries_it(backend: Backend) {
+    let Some(mut server) = MailServer::start_plain().await else { return };
+    let app = service(backend, &server.url()).await;
+    let tenant = Tenant::create(&app.client()).await;
+    for email in ["refused-ada@example.com", "content-ada@example.com"] {
+        invite(&tenant, email).await;
+        assert_eq!(server.next().await, json!({"refused": email}));
     }
+    invite(&tenant, "jörg@example.com").await;
+    invite(&tenant, "later-ada@example.com").await;
+    let mail = server.mail_to("later-ada@example.com").await;
+    assert_eq!(mail["encrypted"], false);
+    let gone = async {
+        while !waiting(&app).await.is_empty() {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, gone).await.expect("nothing waits any more");
+    // Only an address with an account gets a mail.
+    let person = Person::register(&app.client()).await;
+    for email in ["nobody@example.com", &person.email] {
+        let body = json!({"email": email});
+        app.client().post("/auth/password/forgot").json(&body).call().await.expect(204);
+    }
+    let mail = server.mail_to(&person.email).await;
+    assert!(text(&mail, "text").contains("POST /auth/password/reset"), "no public-url, no link: {mail}");
 }

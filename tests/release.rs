@@ -69,7 +69,7 @@ async fn workshop() -> tempfile::TempDir {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_signed_can_be_verified_and_nothing_else() {
+async fn verify_accepts_only_what_was_signed() {
     use std::os::unix::fs::PermissionsExt;
     let dir = workshop().await;
     let dir = dir.path();
@@ -99,11 +99,11 @@ async fn what_is_signed_can_be_verified_and_nothing_else() {
     assert!(verify("maker.pub").await.expect(1).stderr.contains("199999 bytes"));
     let altered = read(dir, "hub-agent.manifest.json").replace("\"counter\": 42", "\"counter\": 43");
     std::fs::write(dir.join("hub-agent.manifest.json"), altered).expect("a file");
-    assert!(verify("maker.pub").await.expect(1).stderr.contains("does not fit"));
+    assert!(verify("maker.pub").await.expect(1).stderr.contains("does not match"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_app_says_how_it_runs() {
+async fn app_release_describes_how_the_app_runs() {
     let dir = workshop().await;
     let dir = dir.path();
     let sign = async |app: &[&str]| {
@@ -132,7 +132,7 @@ async fn an_app_says_how_it_runs() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn wrong_usage_is_named_and_signs_nothing() {
+async fn wrong_usage_is_reported_and_signs_nothing() {
     let dir = workshop().await;
     let dir = dir.path();
     for (place, value, part) in [
@@ -161,7 +161,7 @@ async fn wrong_usage_is_named_and_signs_nothing() {
 
 /// Both directions, with and without a password.
 #[tokio::test(flavor = "multi_thread")]
-async fn minisign_takes_our_files_and_we_take_its() {
+async fn files_are_compatible_with_minisign() {
     if std::process::Command::new("minisign").arg("-v").output().is_err() {
         hub_tests::skip("files of the minisign program", "the Debian package minisign");
         return;

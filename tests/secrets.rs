@@ -1,4 +1,5 @@
-//! What people and machines prove themselves with stands nowhere in the clear: not in the database, not in the logs, however much is logged.
+//! What people and machines prove themselves with stands nowhere in the clear: not in the database,
+//! not in the logs, however much is logged.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -7,7 +8,7 @@ use std::time::Duration;
 
 use hub_tests::postgres::Database;
 use hub_tests::process::program;
-use hub_tests::{Backend, Call, Client, Person, SimulatedHub, Tenant, backends, secrets};
+use hub_tests::{Backend, Call, Client, Person, SimulatedHub, Tenant, on_each_database, secrets};
 use serde_json::{Value, json};
 use sqlx::{Connection, PgConnection, Row};
 use tempfile::TempDir;
@@ -53,29 +54,27 @@ impl Talkative {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn neither_database_nor_logs_hold_a_secret() {
-    for backend in backends() {
-        let mut service = Talkative::start(backend).await;
-        use_everything(&service.client).await;
-        let secrets = secrets::seen(&service.client.url);
-        assert!(secrets.len() > 15, "only {} secrets were used", secrets.len());
-        service.child.kill().await.expect("it ends");
-        let log = std::fs::read(service.dir.path().join("log")).expect("the log");
-        assert!(log.len() > 5_000, "it has logged only {} bytes", log.len());
-        secrets::assert_none_in(&secrets, "the log", &log);
-        match &service.database {
-            None => secrets::search_sqlite(&service.client.url, &service.data().join("hub-cloud.sqlite")),
-            Some(database) => secrets::assert_none_in(&secrets, "the database", dump(&database.url).await.as_bytes()),
-        }
-        // The master key is in its file and nowhere else.
-        let key = std::fs::read_to_string(service.data().join("master.key")).expect("the key");
-        let key = [key.trim().to_owned()].into();
-        secrets::assert_none_in(&key, "the log", &log);
-        if service.database.is_none() {
-            let file = std::fs::read(service.data().join("hub-cloud.sqlite")).expect("the database");
-            secrets::assert_none_in(&key, "the database", &file);
-        }
+on_each_database!(database_and_logs_contain_no_secret);
+async fn database_and_logs_contain_no_secret(backend: Backend) {
+    let mut service = Talkative::start(backend).await;
+    use_everything(&service.client).await;
+    let secrets = secrets::seen(&service.client.url);
+    assert!(secrets.len() > 15, "only {} secrets were used", secrets.len());
+    service.child.kill().await.expect("it ends");
+    let log = std::fs::read(service.dir.path().join("log")).expect("the log");
+    assert!(log.len() > 5_000, "it has logged only {} bytes", log.len());
+    secrets::assert_none_in(&secrets, "the log", &log);
+    match &service.database {
+        None => secrets::search_sqlite(&service.client.url, &service.data().join("hub-cloud.sqlite")),
+        Some(database) => secrets::assert_none_in(&secrets, "the database", dump(&database.url).await.as_bytes()),
+    }
+    // The master key is in its file and nowhere else.
+    let key = std::fs::read_to_string(service.data().join("master.key")).expect("the key");
+    let key = [key.trim().to_owned()].into();
+    secrets::assert_none_in(&key, "the log", &log);
+    if service.database.is_none() {
+        let file = std::fs::read(service.data().join("hub-cloud.sqlite")).expect("the database");
+        secrets::assert_none_in(&key, "the database", &file);
     }
 }
 
@@ -134,10 +133,13 @@ async fn use_everything(client: &Client) {
 /// Every row of every table, as text.
 async fn dump(url: &str) -> String {
     let mut conn = PgConnection::connect(url).await.expect("a connection");
-    let tables = sqlx::query("SELECT table_name::text FROM information_schema.tables WHERE table_schema = 'public'")
-        .fetch_all(&mut conn)
-        .await
-        .expect("the tables");
+    let tables = sqlx::query(
+        "SELECT table_name::text FROM information_schema.tables \
+                              WHERE table_schema = 'public'",
+    )
+    .fetch_all(&mut conn)
+    .await
+    .expect("the tables");
     let mut dump = String::new();
     for table in tables {
         let table: String = table.get(0);

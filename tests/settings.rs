@@ -1,4 +1,5 @@
-//! What the service says of settings that are wrong, and with which exit code, as a person or a unit starts it.
+//! What the service says of settings that are wrong, and with which exit code, as a person or a
+//! unit starts it.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -19,7 +20,7 @@ async fn serve(data_dir: &Path, arguments: &[&str], environment: &[(&str, &str)]
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_wrong_setting_is_named_and_exits_3() {
+async fn wrong_setting_is_named_with_exit_code_3() {
     let dir = tempfile::tempdir().expect("a directory");
     let path = |name: &str| dir.path().join(name).display().to_string();
     let (cert, key) = (path("cert.pem"), path("key.pem"));
@@ -45,7 +46,7 @@ async fn a_wrong_setting_is_named_and_exits_3() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_negative_number_is_a_wrong_value_of_its_setting() {
+async fn negative_number_is_refused_as_a_wrong_value() {
     let dir = tempfile::tempdir().expect("a directory");
     for (flag, value, expected) in [
         ("--upload-limit-per-minute", "-1", 2),
@@ -59,7 +60,7 @@ async fn a_negative_number_is_a_wrong_value_of_its_setting() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_variable_is_a_setting_and_an_empty_one_is_none() {
+async fn environment_variable_sets_a_setting_and_an_empty_one_does_not() {
     let dir = tempfile::tempdir().expect("a directory");
     for (name, part) in [
         ("HUB_CLOUD_UPLOAD_LIMIT_PER_MINUTE", "--upload-limit-per-minute"),
@@ -80,22 +81,22 @@ async fn a_variable_is_a_setting_and_an_empty_one_is_none() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn another_database_s_master_key_is_told_as_such() {
+async fn master_key_of_another_database_is_reported() {
     let dir = tempfile::tempdir().expect("a directory");
     let data_dir = dir.path().display().to_string();
     let mut service = Process::start("hub-cloud", &["serve", "--listen", "127.0.0.1:0", "--data-dir", &data_dir], &[]);
     service.url().await;
     service.kill().await;
     let (code, text) = serve(dir.path(), &["--master-key", &"5a".repeat(32)], &[]).await;
-    assert!(code == Some(3) && text.contains("put the missing key back"), "{code:?} {text}");
+    assert!(code == Some(3) && text.contains("restore the missing key"), "{code:?} {text}");
     assert!(!text.contains("request id"), "{text}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_may_go_by_itself_exits_75_and_what_will_not_says_what_to_do() {
+async fn temporary_failure_exits_with_75_and_permanent_failure_says_what_to_do() {
     let dir = tempfile::tempdir().expect("a directory");
     let (code, text) = serve(dir.path(), &["--database-url", "postgres://u:hunter2@127.0.0.1:1/none"], &[]).await;
-    assert!(code == Some(75) && text.contains("does not answer: is database-url right"), "{code:?} {text}");
+    assert!(code == Some(75) && text.contains("does not respond"), "{code:?} {text}");
     assert!(!text.contains("hunter2"), "{text}");
 
     let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -104,22 +105,22 @@ async fn what_may_go_by_itself_exits_75_and_what_will_not_says_what_to_do() {
     command.args(["serve", "--listen", &address, "--data-dir"]).arg(dir.path()).stdin(Stdio::null());
     let output = tokio::time::timeout(PATIENCE, command.output()).await.expect("it ends").expect("it starts");
     let text = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.code() == Some(1) && text.contains("name another address with `listen`"), "{text}");
+    assert!(output.status.code() == Some(1) && text.contains("set `listen` to another address"), "{text}");
 
     let database = rusqlite::Connection::open(dir.path().join("hub-cloud.sqlite")).expect("the database");
-    let newer =
-        "UPDATE _sqlx_migrations SET version = 9000 WHERE version = (SELECT MAX(version) FROM _sqlx_migrations)";
+    let newer = "UPDATE _sqlx_migrations SET version = 9000 WHERE version = (SELECT MAX(version) \
+         FROM _sqlx_migrations)";
     assert_eq!(database.execute(newer, []).expect("a later version"), 1);
     let (code, text) = serve(dir.path(), &[], &[]).await;
-    assert!(code == Some(3) && text.contains("used by a newer hub-cloud: run that, or restore"), "{code:?} {text}");
+    assert!(code == Some(3) && text.contains("run that version, or restore"), "{code:?} {text}");
 
     std::fs::write(dir.path().join("file"), "").expect("a file");
     let (code, text) = serve(&dir.path().join("file/data"), &[], &[]).await;
-    assert!(code == Some(1) && text.contains("name another with data-dir"), "{code:?} {text}");
+    assert!(code == Some(1) && text.contains("set data-dir to another one"), "{code:?} {text}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn help_tells_a_commands_own_options_from_the_settings() {
+async fn help_separates_command_options_from_settings() {
     let help = async |arguments: &[&str]| {
         let mut command = Command::new(program("hub-cloud"));
         let output = command.args(arguments).arg("--help").stdin(Stdio::null()).output().await.expect("it starts");
@@ -141,7 +142,7 @@ async fn help_tells_a_commands_own_options_from_the_settings() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_it_keeps_is_its_owners_alone() {
+async fn files_are_readable_by_their_owner_only() {
     use std::os::unix::fs::PermissionsExt;
     let dir = tempfile::tempdir().expect("a directory");
     std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o755)).expect("a mode");

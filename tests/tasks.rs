@@ -1,4 +1,5 @@
-//! Background work: done once it was committed, again after a failure or a death, by one replica at a time.
+//! Background work: done once it was committed, again after a failure or a death, by one replica at
+//! a time.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,17 +9,20 @@ use std::time::Duration;
 use hub_cloud::app::App;
 use hub_cloud::db::sql;
 use hub_cloud::error::{Error, Result};
-use hub_cloud::tasks::{self, Done, LEASE_SECS, NewTask, Task};
+use hub_cloud::tasks::runner::{self, LEASE_SECS};
+use hub_cloud::tasks::{self, Done, Lane, NewTask, Task};
+use hub_cloud::upkeep;
 use hub_protocol::Timestamp;
 use hub_tests::app::set_clock;
-use hub_tests::{Options, Person, TestApp, backends};
+use hub_tests::{Backend, Options, Person, TestApp, on_each_database};
 use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinHandle;
 
 const NOON: i64 = 1_800_014_400_000_000;
+const LANE: Lane = Lane { name: "test", runners: 4 };
 const SECOND: i64 = 1_000_000;
-/// Far longer than the runner takes to look for work by itself.
+/// Far longer than the interval in which the runner polls for work.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A service on a clock of the test's own.
@@ -30,12 +34,16 @@ async fn service(backend: hub_tests::Backend) -> (TestApp, Options, Arc<AtomicI6
 
 async fn enqueue(app: &App, name: &str, dedup_key: Option<&str>) {
     let now = app.clock.now();
-    let task =
-        NewTask { kind: "test", payload: json!({"name": name}), due_at: now, dedup_key: dedup_key.map(str::to_owned) };
+    let task = NewTask {
+        lane: LANE.name,
+        kind: "test",
+        payload: json!({"name": name}),
+        due_at: now,
+        dedup_key: dedup_key.map(str::to_owned),
+    };
     let mut tx = app.db.begin().await.expect("a transaction");
-    tasks::enqueue(&mut tx, task, now).await.expect("a row");
+    tasks::enqueue(app, &mut tx, task, now).await.expect("a row");
     tx.commit_unaudited("a test's own").await.expect("a commit");
-    tasks::wake(app);
 }
 
 /// Name and attempt of what was begun.
@@ -49,7 +57,7 @@ async fn next(receiver: &mut UnboundedReceiver<Begun>) -> Begun {
     tokio::time::timeout(PATIENCE, receiver.recv()).await.expect("work in time").expect("a runner")
 }
 
-/// A runner that reports what it begins and then does as `outcome` says.
+/// A runner that reports each task it starts and then runs `outcome`.
 fn runner<F>(
     app: &App,
     sender: &UnboundedSender<Begun>,
@@ -59,7 +67,7 @@ where
     F: Future<Output = Result<Done>> + Send + 'static,
 {
     let sender = sender.clone();
-    tokio::spawn(tasks::run(app.clone(), Vec::new(), move |_, task| {
+    tokio::spawn(runner::run((**app).clone(), &[LANE], Vec::new(), move |task| {
         let _ = sender.send(begun(&task));
         outcome(task)
     }))
@@ -80,37 +88,40 @@ async fn rows(app: &App) -> Vec<(String, i64, Option<String>)> {
     sql("SELECT kind, attempts, last_error FROM tasks ORDER BY kind").all(&mut conn).await.expect("rows")
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn what_was_committed_is_done_once() {
-    for backend in backends() {
-        let (app, options, _) = service(backend).await;
-        let replica = TestApp::replica_of(&app, options).await;
-        let now = app.app.clock.now();
-        let task =
-            |name: String| NewTask { kind: "test", payload: json!({"name": name}), due_at: now, dedup_key: None };
-        // Work of a transaction that is given up is no work.
-        let mut dropped = app.app.db.begin().await.expect("a transaction");
-        tasks::enqueue(&mut dropped, task("dropped".into()), now).await.expect("a row");
-        drop(dropped);
-        let mut tx = app.app.db.begin().await.expect("a transaction");
-        for number in 0..100 {
-            tasks::enqueue(&mut tx, task(number.to_string()), now).await.expect("a row");
-        }
-        tx.commit_unaudited("a test's own").await.expect("a commit");
-        let (sender, mut receiver) = unbounded_channel();
-        let runners = [runner(&app.app, &sender, finished), runner(&replica.app, &sender, finished)];
-        let mut done = BTreeSet::new();
-        for _ in 0..100 {
-            let (name, attempts) = next(&mut receiver).await;
-            assert_eq!(attempts, 1);
-            assert!(done.insert(name.clone()), "{name} was done twice");
-        }
-        let [here, there] = runners;
-        stop(&app.app, here).await;
-        stop(&replica.app, there).await;
-        assert!(receiver.try_recv().is_err(), "nothing else was done");
-        assert!(rows(&app.app).await.is_empty());
+on_each_database!(committed_task_runs_once);
+async fn committed_task_runs_once(backend: Backend) {
+    let (app, options, _) = service(backend).await;
+    let replica = TestApp::replica_of(&app, options).await;
+    let now = app.app.clock.now();
+    let task = |name: String| NewTask {
+        lane: LANE.name,
+        kind: "test",
+        payload: json!({"name": name}),
+        due_at: now,
+        dedup_key: None,
+    };
+    // Work of a transaction that is given up is no work.
+    let mut dropped = app.app.db.begin().await.expect("a transaction");
+    tasks::enqueue(&app.app, &mut dropped, task("dropped".into()), now).await.expect("a row");
+    drop(dropped);
+    let mut tx = app.app.db.begin().await.expect("a transaction");
+    for number in 0..100 {
+        tasks::enqueue(&app.app, &mut tx, task(number.to_string()), now).await.expect("a row");
     }
+    tx.commit_unaudited("a test's own").await.expect("a commit");
+    let (sender, mut receiver) = unbounded_channel();
+    let runners = [runner(&app.app, &sender, finished), runner(&replica.app, &sender, finished)];
+    let mut done = BTreeSet::new();
+    for _ in 0..100 {
+        let (name, attempts) = next(&mut receiver).await;
+        assert_eq!(attempts, 1);
+        assert!(done.insert(name.clone()), "{name} was done twice");
+    }
+    let [here, there] = runners;
+    stop(&app.app, here).await;
+    stop(&replica.app, there).await;
+    assert!(receiver.try_recv().is_err(), "nothing else was done");
+    assert!(rows(&app.app).await.is_empty());
 }
 
 /// What was begun is also written down: the clock may move on.
@@ -123,132 +134,123 @@ async fn only_failed_work_is_left(app: &App) {
     tokio::time::timeout(PATIENCE, settled).await.expect("work is written down in time");
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn what_failed_is_tried_again_later() {
-    for backend in backends() {
-        let (app, _, micros) = service(backend).await;
-        let (sender, mut receiver) = unbounded_channel();
-        let runner = runner(&app.app, &sender, |task| async move {
-            match (begun(&task).0.as_str(), task.attempts) {
-                ("good", _) | (_, 3) => Ok(Done::Finished),
-                (_, 1) => Err(Error::internal("the disk is on fire")),
-                _ => panic!("the disk is ashes"),
-            }
-        });
-        enqueue(&app.app, "bad", None).await;
-        assert_eq!(next(&mut receiver).await, ("bad".into(), 1));
-        // Not before its time, however often somebody looks.
-        enqueue(&app.app, "good", None).await;
-        assert_eq!(next(&mut receiver).await, ("good".into(), 1));
-        only_failed_work_is_left(&app.app).await;
-        micros.fetch_add(5 * SECOND, Ordering::Relaxed);
-        tasks::wake(&app.app);
-        assert_eq!(next(&mut receiver).await, ("bad".into(), 2));
-        // A panic ends the work, not the runner; the row waits for its lease to end.
-        enqueue(&app.app, "good", None).await;
-        assert_eq!(next(&mut receiver).await, ("good".into(), 1));
-        only_failed_work_is_left(&app.app).await;
-        let [(kind, attempts, error)] =
-            &rows(&app.app).await.into_iter().filter(|row| row.1 == 2).collect::<Vec<_>>()[..]
-        else {
-            panic!("one row is left")
-        };
-        assert_eq!((kind.as_str(), *attempts), ("test", 2));
-        assert!(error.as_ref().is_some_and(|error| error.contains("the disk is on fire")), "{error:?}");
-        micros.fetch_add(LEASE_SECS * SECOND, Ordering::Relaxed);
-        tasks::wake(&app.app);
-        assert_eq!(next(&mut receiver).await, ("bad".into(), 3));
-        stop(&app.app, runner).await;
-        assert!(rows(&app.app).await.is_empty());
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_work_of_the_dead_goes_on_elsewhere() {
-    for backend in backends() {
-        let (app, options, micros) = service(backend).await;
-        let replica = TestApp::replica_of(&app, options).await;
-        let (sender, mut receiver) = unbounded_channel();
-        let doomed = runner(&app.app, &sender, |_| std::future::pending());
-        enqueue(&app.app, "work", None).await;
-        assert_eq!(next(&mut receiver).await, ("work".into(), 1));
-        doomed.abort();
-        assert!(doomed.await.expect_err("killed").is_cancelled());
-        micros.fetch_add((LEASE_SECS - 1) * SECOND, Ordering::Relaxed);
-        let survivor = runner(&replica.app, &sender, finished);
-        // While the lease lasts, others' work is left alone.
-        enqueue(&replica.app, "other", None).await;
-        assert_eq!(next(&mut receiver).await, ("other".into(), 1));
-        micros.fetch_add(SECOND, Ordering::Relaxed);
-        tasks::wake(&replica.app);
-        assert_eq!(next(&mut receiver).await, ("work".into(), 2));
-        stop(&replica.app, survivor).await;
-        assert!(rows(&app.app).await.is_empty());
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn work_of_one_key_is_there_once() {
-    for backend in backends() {
-        let (app, _, _) = service(backend).await;
-        enqueue(&app.app, "first", Some("key")).await;
-        enqueue(&app.app, "second", Some("key")).await;
-        let (sender, mut receiver) = unbounded_channel();
-        let gate = Arc::new(tokio::sync::Semaphore::new(0));
-        let runner = runner(&app.app, &sender, {
-            let gate = gate.clone();
-            move |_| {
-                let gate = gate.clone();
-                async move {
-                    gate.acquire().await.expect("open").forget();
-                    Ok(Done::Finished)
-                }
-            }
-        });
-        assert_eq!(next(&mut receiver).await, ("second".into(), 1), "the newest is what counts");
-        // What is wanted while it is under way is done after all.
-        enqueue(&app.app, "third", Some("key")).await;
-        assert_eq!(next(&mut receiver).await, ("third".into(), 2));
-        gate.add_permits(2);
-        stop(&app.app, runner).await;
-        assert!(receiver.try_recv().is_err());
-        assert!(rows(&app.app).await.is_empty());
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_end_waits_for_what_is_under_way_and_begins_nothing() {
-    for backend in backends() {
-        let (app, _, _) = service(backend).await;
-        let (sender, mut receiver) = unbounded_channel();
-        let gate = Arc::new(tokio::sync::Semaphore::new(0));
-        let runner = runner(&app.app, &sender, {
-            let gate = gate.clone();
-            move |_| {
-                let gate = gate.clone();
-                async move {
-                    gate.acquire().await.expect("open").forget();
-                    Ok(Done::Finished)
-                }
-            }
-        });
-        for number in 0..6 {
-            enqueue(&app.app, &number.to_string(), None).await;
+on_each_database!(failed_task_is_retried_with_backoff);
+async fn failed_task_is_retried_with_backoff(backend: Backend) {
+    let (app, _, micros) = service(backend).await;
+    let (sender, mut receiver) = unbounded_channel();
+    let runner = runner(&app.app, &sender, |task| async move {
+        match (begun(&task).0.as_str(), task.attempts) {
+            ("good", _) | (_, 3) => Ok(Done::Finished),
+            (_, 1) => Err(Error::internal("the disk is on fire")),
+            _ => panic!("the disk is ashes"),
         }
-        for _ in 0..4 {
-            next(&mut receiver).await;
-        }
-        app.app.shutdown.cancel();
-        gate.add_permits(6);
-        stop(&app.app, runner).await;
-        assert!(receiver.try_recv().is_err(), "four at once, and none after the end");
-        assert_eq!(rows(&app.app).await.len(), 2);
-    }
+    });
+    enqueue(&app.app, "bad", None).await;
+    assert_eq!(next(&mut receiver).await, ("bad".into(), 1));
+    // Not before its time, however often somebody looks.
+    enqueue(&app.app, "good", None).await;
+    assert_eq!(next(&mut receiver).await, ("good".into(), 1));
+    only_failed_work_is_left(&app.app).await;
+    micros.fetch_add(5 * SECOND, Ordering::Relaxed);
+    app.app.task_wake.notify_one();
+    assert_eq!(next(&mut receiver).await, ("bad".into(), 2));
+    // A panic ends the work, not the runner; the row waits for its lease to end.
+    enqueue(&app.app, "good", None).await;
+    assert_eq!(next(&mut receiver).await, ("good".into(), 1));
+    only_failed_work_is_left(&app.app).await;
+    let [(kind, attempts, error)] = &rows(&app.app).await.into_iter().filter(|row| row.1 == 2).collect::<Vec<_>>()[..]
+    else {
+        panic!("one row is left")
+    };
+    assert_eq!((kind.as_str(), *attempts), ("test", 2));
+    assert!(error.as_ref().is_some_and(|error| error.contains("the disk is on fire")), "{error:?}");
+    micros.fetch_add(LEASE_SECS * SECOND, Ordering::Relaxed);
+    app.app.task_wake.notify_one();
+    assert_eq!(next(&mut receiver).await, ("bad".into(), 3));
+    stop(&app.app, runner).await;
+    assert!(rows(&app.app).await.is_empty());
 }
 
+on_each_database!(task_of_a_killed_replica_runs_on_another_after_its_lease);
+async fn task_of_a_killed_replica_runs_on_another_after_its_lease(backend: Backend) {
+    let (app, options, micros) = service(backend).await;
+    let replica = TestApp::replica_of(&app, options).await;
+    let (sender, mut receiver) = unbounded_channel();
+    let doomed = runner(&app.app, &sender, |_| std::future::pending());
+    enqueue(&app.app, "work", None).await;
+    assert_eq!(next(&mut receiver).await, ("work".into(), 1));
+    doomed.abort();
+    assert!(doomed.await.expect_err("killed").is_cancelled());
+    micros.fetch_add((LEASE_SECS - 1) * SECOND, Ordering::Relaxed);
+    let survivor = runner(&replica.app, &sender, finished);
+    // While the lease lasts, others' work is left alone.
+    enqueue(&replica.app, "other", None).await;
+    assert_eq!(next(&mut receiver).await, ("other".into(), 1));
+    micros.fetch_add(SECOND, Ordering::Relaxed);
+    replica.app.task_wake.notify_one();
+    assert_eq!(next(&mut receiver).await, ("work".into(), 2));
+    stop(&replica.app, survivor).await;
+    assert!(rows(&app.app).await.is_empty());
+}
+
+on_each_database!(task_key_is_queued_once);
+async fn task_key_is_queued_once(backend: Backend) {
+    let (app, _, _) = service(backend).await;
+    enqueue(&app.app, "first", Some("key")).await;
+    enqueue(&app.app, "second", Some("key")).await;
+    let (sender, mut receiver) = unbounded_channel();
+    let gate = Arc::new(tokio::sync::Semaphore::new(0));
+    let runner = runner(&app.app, &sender, {
+        let gate = gate.clone();
+        move |_| {
+            let gate = gate.clone();
+            async move {
+                gate.acquire().await.expect("open").forget();
+                Ok(Done::Finished)
+            }
+        }
+    });
+    assert_eq!(next(&mut receiver).await, ("second".into(), 1), "the newest is what counts");
+    // A task queued again while it runs is run again.
+    enqueue(&app.app, "third", Some("key")).await;
+    assert_eq!(next(&mut receiver).await, ("third".into(), 2));
+    gate.add_permits(2);
+    stop(&app.app, runner).await;
+    assert!(receiver.try_recv().is_err());
+    assert!(rows(&app.app).await.is_empty());
+}
+
+on_each_database!(shutdown_waits_for_running_tasks_and_starts_none);
+async fn shutdown_waits_for_running_tasks_and_starts_none(backend: Backend) {
+    let (app, _, _) = service(backend).await;
+    let (sender, mut receiver) = unbounded_channel();
+    let gate = Arc::new(tokio::sync::Semaphore::new(0));
+    let runner = runner(&app.app, &sender, {
+        let gate = gate.clone();
+        move |_| {
+            let gate = gate.clone();
+            async move {
+                gate.acquire().await.expect("open").forget();
+                Ok(Done::Finished)
+            }
+        }
+    });
+    for number in 0..6 {
+        enqueue(&app.app, &number.to_string(), None).await;
+    }
+    for _ in 0..4 {
+        next(&mut receiver).await;
+    }
+    app.app.shutdown.cancel();
+    gate.add_permits(6);
+    stop(&app.app, runner).await;
+    assert!(receiver.try_recv().is_err(), "four at once, and none after the end");
+    assert_eq!(rows(&app.app).await.len(), 2);
+}
+
+on_each_database!(upkeep_is_scheduled_once_for_all_replicas_and_reschedules_itself);
 /// Upkeep is there from the start, once for all replicas, and puts itself back.
-#[tokio::test(flavor = "multi_thread")]
-async fn upkeep_is_standing_work() {
+async fn upkeep_is_scheduled_once_for_all_replicas_and_reschedules_itself(backend: Backend) {
     let expected = [
         "certificates",
         "hub_job_events",
@@ -262,98 +264,121 @@ async fn upkeep_is_standing_work() {
         "update_policies",
         "upload_keys",
     ];
-    for backend in backends() {
-        let (app, options, _) = service(backend).await;
-        let replica = TestApp::replica_of(&app, options).await;
-        let workers = [tokio::spawn(tasks::work(app.app.clone())), tokio::spawn(tasks::work(replica.app.clone()))];
-        let done = async {
-            loop {
-                let mut conn = app.app.db.read().await.expect("a connection");
-                let put_back: Vec<(String,)> =
-                    sql("SELECT kind FROM tasks WHERE next_attempt_at > $1 AND leased_until IS NULL ORDER BY kind")
-                        .bind(app.app.clock.now())
-                        .all(&mut conn)
-                        .await
-                        .expect("rows");
-                if put_back.len() == expected.len() {
-                    return put_back;
-                }
-                tokio::time::sleep(Duration::from_millis(20)).await;
+    let (app, options, _) = service(backend).await;
+    let replica = TestApp::replica_of(&app, options).await;
+    let workers = [tokio::spawn(upkeep::run(app.app.clone())), tokio::spawn(upkeep::run(replica.app.clone()))];
+    let done = async {
+        loop {
+            let mut conn = app.app.db.read().await.expect("a connection");
+            let put_back: Vec<(String,)> = sql("SELECT kind FROM tasks WHERE next_attempt_at > $1 \
+                     AND leased_until IS NULL ORDER BY kind")
+            .bind(app.app.clock.now())
+            .all(&mut conn)
+            .await
+            .expect("rows");
+            if put_back.len() == expected.len() {
+                return put_back;
             }
-        };
-        let kinds = tokio::time::timeout(PATIENCE, done).await.expect("upkeep in time");
-        let kinds: Vec<&str> = kinds.iter().map(|(kind,)| kind.as_str()).collect();
-        assert_eq!(kinds, expected.map(|kind| format!("upkeep.{kind}")));
-        let [here, there] = workers;
-        stop(&app.app, here).await;
-        stop(&replica.app, there).await;
-        assert!(rows(&app.app).await.iter().all(|(_, attempts, error)| *attempts == 0 && error.is_none()));
-    }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let kinds = tokio::time::timeout(PATIENCE, done).await.expect("upkeep in time");
+    let kinds: Vec<&str> = kinds.iter().map(|(kind,)| kind.as_str()).collect();
+    assert_eq!(kinds, expected.map(|kind| format!("upkeep.{kind}")));
+    let [here, there] = workers;
+    stop(&app.app, here).await;
+    stop(&replica.app, there).await;
+    assert!(rows(&app.app).await.iter().all(|(_, attempts, error)| *attempts == 0 && error.is_none()));
 }
 
-async fn count(app: &App, table: &str) -> i64 {
+async fn count(app: &App, table: &'static str) -> i64 {
     let mut conn = app.db.read().await.expect("a connection");
-    let (count,): (i64,) = sql(&format!("SELECT COUNT(*) FROM {table}")).one(&mut conn).await.expect("a count");
-    count
+    sql("SELECT COUNT(*) FROM ").push(table).scalar(&mut conn).await.expect("a count")
 }
 
 async fn upkeep(app: &App, kind: &str) -> Done {
     let task = Task { task_uuid: uuid::Uuid::new_v4(), kind: kind.to_owned(), payload: Value::Null, attempts: 1 };
-    tasks::perform(app.clone(), task).await.expect("upkeep")
+    upkeep::perform(app.clone(), task).await.expect("upkeep")
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn upkeep_forgets_what_is_over_and_nothing_else() {
-    for backend in backends() {
-        let (app, _, micros) = service(backend).await;
-        let now = app.app.clock.now();
-        let person = Person::register(&app.client()).await;
-        let hub_uuid = uuid::Uuid::new_v4();
-        let mut tx = app.app.db.begin().await.expect("a transaction");
-        for number in 0..1500 {
-            let age_secs = if number < 1400 { 7 * 86_400 + 1 } else { 7 * 86_400 };
-            sql("INSERT INTO upload_keys (hub_uuid, kind, idempotency_key, answer, first_id) VALUES ($1, 'LOGS', $2, '{}', $3)")
-                .bind(hub_uuid)
-                .bind(number.to_string())
-                .bind(now.plus_secs(-age_secs).as_micros())
-                .execute(&mut tx)
-                .await
-                .expect("a row");
-        }
-        for (subject, age_secs) in [("old", 3601), ("recent", 3600)] {
-            sql("INSERT INTO login_failures (subject, failures, last_failed_at) VALUES ($1, 1, $2)")
-                .bind(subject)
-                .bind(now.plus_secs(-age_secs))
-                .execute(&mut tx)
-                .await
-                .expect("a row");
-        }
-        for (token, age_secs) in [("old", 0), ("recent", -1)] {
-            sql("INSERT INTO password_resets (token_hash, user_uuid, created_at, expires_at) VALUES ($1, $2, $3, $4)")
-                .bind(token.as_bytes())
-                .bind(person.login.user_uuid)
-                .bind(now)
-                .bind(now.plus_secs(-age_secs))
-                .execute(&mut tx)
-                .await
-                .expect("a row");
-        }
-        tx.commit_unaudited("a test's own").await.expect("a commit");
-        let in_an_hour = Done::Again(now.plus_secs(3600));
-        assert_eq!(upkeep(&app.app, "upkeep.upload_keys").await, Done::Again(now), "there is more");
-        assert_eq!(count(&app.app, "upload_keys").await, 500);
-        assert_eq!(upkeep(&app.app, "upkeep.upload_keys").await, in_an_hour);
-        assert_eq!(count(&app.app, "upload_keys").await, 100);
-        assert_eq!(upkeep(&app.app, "upkeep.login_failures").await, in_an_hour);
-        assert_eq!(count(&app.app, "login_failures").await, 1);
-        assert_eq!(upkeep(&app.app, "upkeep.password_resets").await, in_an_hour);
-        assert_eq!(count(&app.app, "password_resets").await, 1);
-        assert_eq!(upkeep(&app.app, "upkeep.partitions").await, in_an_hour);
-        upkeep(&app.app, "upkeep.logins").await;
-        assert_eq!((count(&app.app, "logins").await, count(&app.app, "refresh_tokens").await), (1, 1));
-        micros.fetch_add(30 * 86_400 * SECOND, Ordering::Relaxed);
-        upkeep(&app.app, "upkeep.logins").await;
-        assert_eq!((count(&app.app, "logins").await, count(&app.app, "refresh_tokens").await), (0, 0));
-        assert_eq!(count(&app.app, "users").await, 1, "{} stays", person.email);
+on_each_database!(upkeep_deletes_only_expired_rows);
+async fn upkeep_deletes_only_expired_rows(backend: Backend) {
+    let (app, _, micros) = service(backend).await;
+    let now = app.app.clock.now();
+    let person = Person::register(&app.client()).await;
+    let hub_uuid = uuid::Uuid::new_v4();
+    let mut tx = app.app.db.begin().await.expect("a transaction");
+    for number in 0..1500 {
+        let age_secs = if number < 1400 { 7 * 86_400 + 1 } else { 7 * 86_400 };
+        sql("INSERT INTO upload_keys (hub_uuid, kind, idempotency_key, answer, first_id) \
+             VALUES ($1, 'LOGS', $2, '{}', $3)")
+        .bind(hub_uuid)
+        .bind(number.to_string())
+        .bind(now.plus_secs(-age_secs).as_micros())
+        .execute(&mut tx)
+        .await
+        .expect("a row");
     }
+    for (subject, age_secs) in [("old", 3601), ("recent", 3600)] {
+        sql("INSERT INTO login_failures (subject, failures, last_failed_at) VALUES ($1, 1, $2)")
+            .bind(subject)
+            .bind(now.plus_secs(-age_secs))
+            .execute(&mut tx)
+            .await
+            .expect("a row");
+    }
+    for (token, age_secs) in [("old", 0), ("recent", -1)] {
+        sql("INSERT INTO password_resets (token_hash, user_uuid, created_at, expires_at) \
+             VALUES ($1, $2, $3, $4)")
+        .bind(token.as_bytes())
+        .bind(person.login.user_uuid)
+        .bind(now)
+        .bind(now.plus_secs(-age_secs))
+        .execute(&mut tx)
+        .await
+        .expect("a row");
+    }
+    tx.commit_unaudited("a test's own").await.expect("a commit");
+    let in_an_hour = Done::Again(now.plus_secs(3600));
+    assert_eq!(upkeep(&app.app, "upkeep.upload_keys").await, Done::Again(now), "there is more");
+    assert_eq!(count(&app.app, "upload_keys").await, 500);
+    assert_eq!(upkeep(&app.app, "upkeep.upload_keys").await, in_an_hour);
+    assert_eq!(count(&app.app, "upload_keys").await, 100);
+    assert_eq!(upkeep(&app.app, "upkeep.login_failures").await, in_an_hour);
+    assert_eq!(count(&app.app, "login_failures").await, 1);
+    assert_eq!(upkeep(&app.app, "upkeep.password_resets").await, in_an_hour);
+    assert_eq!(count(&app.app, "password_resets").await, 1);
+    assert_eq!(upkeep(&app.app, "upkeep.partitions").await, in_an_hour);
+    upkeep(&app.app, "upkeep.logins").await;
+    assert_eq!((count(&app.app, "logins").await, count(&app.app, "refresh_tokens").await), (1, 1));
+    micros.fetch_add(30 * 86_400 * SECOND, Ordering::Relaxed);
+    upkeep(&app.app, "upkeep.logins").await;
+    assert_eq!((count(&app.app, "logins").await, count(&app.app, "refresh_tokens").await), (0, 0));
+    assert_eq!(count(&app.app, "users").await, 1, "{} stays", person.email);
+}
+
+on_each_database!(a_lane_full_of_stuck_work_delays_no_other_lane);
+async fn a_lane_full_of_stuck_work_delays_no_other_lane(backend: Backend) {
+    const OTHER: Lane = Lane { name: "other", runners: 1 };
+    let (app, _, _) = service(backend).await;
+    for number in 0..LANE.runners * 2 {
+        enqueue(&app.app, &format!("stuck {number}"), None).await;
+    }
+    let (sender, mut receiver) = unbounded_channel();
+    let runner = tokio::spawn(runner::run((*app.app).clone(), &[LANE, OTHER], Vec::new(), move |task| {
+        let _ = sender.send(begun(&task));
+        let is_stuck = task.payload["name"].as_str().is_some_and(|name| name.starts_with("stuck"));
+        async move { if is_stuck { std::future::pending().await } else { Ok(Done::Finished) } }
+    }));
+    for _ in 0..LANE.runners {
+        assert!(next(&mut receiver).await.0.starts_with("stuck"));
+    }
+    let now = app.app.clock.now();
+    let mut tx = app.app.db.begin().await.expect("a transaction");
+    let task =
+        NewTask { lane: OTHER.name, kind: "test", payload: json!({"name": "free"}), due_at: now, dedup_key: None };
+    tasks::enqueue(&app.app, &mut tx, task, now).await.expect("a row");
+    tx.commit_unaudited("a test's own").await.expect("a commit");
+    assert_eq!(next(&mut receiver).await, ("free".into(), 1));
+    runner.abort();
 }

@@ -1,105 +1,113 @@
-//! What every handler and worker can reach: database, clock, configuration, keys. Cheap to clone; made once, at the start.
+//! The composition of the service: builds the shared core and the subjects on top of it, and starts
+//! the workers. Only the router, the command line and the demo import it.
 
 use std::ops::Deref;
 use std::sync::Arc;
 
+use axum::extract::FromRef;
 use hub_protocol::Timestamp;
 use secrecy::ExposeSecret;
 use sqlx::migrate::MigrateError;
-use tokio::sync::Notify;
-use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
-use crate::authn::key_shares;
-use crate::authn::keys::Keys;
-use crate::authn::oidc::Oidc;
-use crate::authz::Permissions;
+use crate::authn::{Authn, key_shares, keys::Keys, oidc::Oidc};
 use crate::bus::Bus;
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::core::Core;
 use crate::db::{Db, migrate};
-use crate::domain::accounts::password::Passwords;
-use crate::domain::hubs;
+use crate::domain::accounts::{Accounts, Passwords};
+use crate::domain::hubs::{Changes, CredentialPermits, Hubs};
+use crate::domain::jobs::Jobs;
+use crate::domain::releases::Releases;
 use crate::domain::releases::files::{Files, OpenFilesError};
-use crate::domain::streams::{Publisher, Streams};
-use crate::error::{Error, is_away};
-use crate::http::metrics::Metrics;
-use crate::ingest::{self, Ingest};
+use crate::domain::streams::{Channels, Publisher, Streams};
+use crate::domain::update_policies::Policies;
+use crate::error::{Error, is_unavailable};
+use crate::ingest::{self, Commits, Ingest};
 use crate::sealing::{MasterKeyError, OpenError, Sealer, stored};
 
+/// The whole service. Handlers take the part they need. Cheap to clone.
 #[derive(Clone)]
 pub struct App(Arc<Inner>);
 
 pub struct Inner {
-    pub config: Config,
-    pub db: Db,
-    pub clock: Clock,
-    pub sealer: Sealer,
-    pub keys: Keys,
-    /// The external issuer of people's tokens, where there is one.
-    pub oidc: Option<Oidc>,
-    pub permissions: Permissions,
-    pub key_shares: key_shares::Shares,
-    pub passwords: Passwords,
-    pub metrics: Metrics,
-    pub credential_turns: hubs::Turns,
+    pub core: Core,
+    pub authn: Authn,
     pub ingest: Ingest,
+    pub accounts: Accounts,
+    pub hubs: Hubs,
+    pub releases: Releases,
+    pub jobs: Jobs,
+    pub policies: Policies,
     pub streams: Streams,
-    pub hub_changes: hubs::Changes,
-    pub files: Files,
-    /// Background work was added: see [`crate::tasks::wake`].
-    pub task_wake: Notify,
-    /// Cancelled when the service is to end: streams close, workers stop after what they are doing.
-    pub shutdown: CancellationToken,
-    /// Cancelled when no request is left that could upload.
-    pub stop_ingest: CancellationToken,
-    /// Everything that runs beside the requests.
-    pub workers: TaskTracker,
 }
 
+/// The shared core is available directly: `app.db`, `app.clock` and so on.
 impl Deref for App {
-    type Target = Inner;
-    fn deref(&self) -> &Inner {
+    type Target = Core;
+    fn deref(&self) -> &Core {
+        &self.0.core
+    }
+}
+
+impl App {
+    pub fn parts(&self) -> &Inner {
         &self.0
     }
 }
+
+/// Lets a handler use a part of the service as its state.
+macro_rules! parts {
+    ($($part:ident: $type:ty),*) => {$(
+        impl FromRef<App> for $type {
+            fn from_ref(app: &App) -> Self {
+                app.0.$part.clone()
+            }
+        }
+    )*};
+}
+
+parts!(core: Core, authn: Authn, ingest: Ingest, accounts: Accounts, hubs: Hubs, releases: Releases);
+parts!(jobs: Jobs, policies: Policies, streams: Streams);
 
 /// Why the service cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     #[error(
-        "the data directory {dir} cannot be made: {source}; make it and give it to the user who runs this, or name another with data-dir"
+        "cannot create the data directory {dir}: {source}; create it and make the user who runs this its owner, or set data-dir to another one"
     )]
     DataDir { dir: String, source: std::io::Error },
     #[error(transparent)]
     MasterKey(#[from] MasterKeyError),
-    #[error("database-url cannot be used: {0}")]
+    #[error("database-url is not valid: {0}")]
     DatabaseUrl(#[from] sqlx::Error),
-    #[error("the database does not answer: is database-url right, and is it running? ({0})")]
-    DatabaseAway(String),
-    #[error("this database was used by a newer hub-cloud: run that, or restore a backup from before it")]
+    #[error("the database does not respond: {0}; check database-url, and that the database is running")]
+    DatabaseUnavailable(String),
+    #[error(
+        "a newer version of hub-cloud has migrated this database; run that version, or restore a backup from before its first start"
+    )]
     NewerDatabase,
-    #[error("the database's schema cannot be brought up to date: {0}")]
+    #[error("cannot migrate the schema of the database: {0}")]
     Migrate(MigrateError),
     #[error(
-        "the master key does not fit this database: its signing keys were sealed with another one; put back the key that was used (the setting \
-         master-key, or master.key in the data directory), or name another database"
+        "wrong master key: the signing keys in this database were sealed with another one; restore that key (the setting \
+         master-key, or master.key in the data directory), or set database-url to another database"
     )]
     OtherMasterKey,
     #[error(
-        "the database holds secrets sealed with the master key {missing}, and only {held} is at hand; put the missing key back (the setting master-key, or \
-         master.key in the data directory), or name another database"
+        "the database contains secrets sealed with the master key {missing}, but only {held} is available; restore the missing key (the setting \
+         master-key, or master.key in the data directory), or set database-url to another database"
     )]
     MissingMasterKey { missing: String, held: String },
-    #[error("the keys cannot be read: {0}")]
+    #[error("cannot read the keys from the database: {0}")]
     Keys(Error),
-    #[error("requests to oidc-issuer cannot be made: {0}")]
+    #[error("cannot create the HTTP client for oidc-issuer: {0}")]
     Oidc(reqwest::Error),
     #[error(transparent)]
     Files(#[from] OpenFilesError),
-    #[error("the bus cannot be used: {0}")]
+    #[error("cannot use the bus: {0}; check the setting bus")]
     Bus(#[from] async_nats::ConnectError),
-    #[error("no thread can be started: {0}")]
+    #[error("cannot start a thread: {0}")]
     Thread(std::io::Error),
     #[error("{0}")]
     Listen(String),
@@ -108,21 +116,22 @@ pub enum StartError {
 }
 
 impl StartError {
-    /// Whether it may go by itself: the same start may well succeed later.
+    /// Whether the same start may succeed later without any change.
     pub const fn is_temporary(&self) -> bool {
-        matches!(self, Self::DatabaseAway(_))
+        matches!(self, Self::DatabaseUnavailable(_))
     }
 
-    /// Whether a setting is at fault, so that starting again with the same ones will not help.
+    /// Whether a setting is wrong, so that starting again with the same settings cannot succeed.
     pub const fn is_wrong_setting(&self) -> bool {
         match self {
             Self::MasterKey(MasterKeyError::Setting | MasterKeyError::Malformed(_) | MasterKeyError::Lost(_)) => true,
-            // The database is opened, and the bus connected, in the background: what fails here is the URL.
+            // The database and the bus connect in the background, so an error here is about the
+            // URL.
             Self::DatabaseUrl(_) | Self::Bus(_) => true,
             Self::OtherMasterKey | Self::MissingMasterKey { .. } | Self::Tls { .. } => true,
             Self::Files(_) | Self::NewerDatabase => true,
             Self::DataDir { .. } | Self::MasterKey(MasterKeyError::File { .. }) => false,
-            Self::DatabaseAway(_)
+            Self::DatabaseUnavailable(_)
             | Self::Migrate(_)
             | Self::Keys(_)
             | Self::Oidc(_)
@@ -132,83 +141,92 @@ impl StartError {
     }
 }
 
-/// A key that cannot be opened is no fault of the database.
-fn keys_unread(error: Error) -> StartError {
-    if error.is_caused_by::<OpenError>() { StartError::OtherMasterKey } else { unread(error) }
+/// A key that cannot be decrypted is a wrong master key, not a database error.
+fn keys_error(error: Error) -> StartError {
+    if error.is_caused_by::<OpenError>() { StartError::OtherMasterKey } else { read_error(error) }
 }
 
-/// Why what the start needs could not be read from the database.
-pub fn unread(error: Error) -> StartError {
-    match error.is_database_away() {
-        true => StartError::DatabaseAway(error.to_string()),
+/// Classifies a failure to read from the database during the start.
+pub fn read_error(error: Error) -> StartError {
+    match error.is_database_unavailable() {
+        true => StartError::DatabaseUnavailable(error.to_string()),
         false => StartError::Keys(error),
     }
 }
 
-fn unmigrated(db: &Db, error: MigrateError) -> StartError {
-    let away = match &error {
+fn migration_error(db: &Db, error: MigrateError) -> StartError {
+    let unavailable = match &error {
         MigrateError::VersionMissing(_) => return StartError::NewerDatabase,
-        MigrateError::Execute(cause) | MigrateError::ExecuteMigration(cause, _) if is_away(cause) => cause.to_string(),
+        MigrateError::Execute(cause) | MigrateError::ExecuteMigration(cause, _) if is_unavailable(cause) => {
+            cause.to_string()
+        }
         MigrateError::Source(cause) => match cause.downcast_ref::<Error>() {
-            Some(cause) if cause.is_database_away() => cause.to_string(),
+            Some(cause) if cause.is_database_unavailable() => cause.to_string(),
             _ => return StartError::Migrate(error),
         },
         _ => return StartError::Migrate(error),
     };
     match db {
-        Db::Postgres(_) => StartError::DatabaseAway(away),
-        // A file is not away: it cannot be made, or the disk is full.
+        Db::Postgres(_) => StartError::DatabaseUnavailable(unavailable),
+        // A file is never unreachable: it cannot be created, or the disk is full.
         Db::Sqlite { .. } => StartError::Migrate(error),
     }
 }
 
 impl App {
-    /// Opens the database, brings its schema up to date, reads the keys, and starts the workers.
+    /// Opens the database, migrates its schema, loads the keys and starts the workers.
     pub async fn start(config: Config, clock: Clock) -> Result<Self, StartError> {
         create_data_dir(&config)?;
         let db = Db::open(config.database_url.expose_secret())?;
         let now = clock.now();
-        migrate::run(&db, now).await.map_err(|error| unmigrated(&db, error))?;
+        migrate::run(&db, now).await.map_err(|error| migration_error(&db, error))?;
         let sealer = open_sealer(&config, &db, now).await?;
         let keys = Keys::new(sealer.clone());
-        keys.load(&db, now).await.map_err(keys_unread)?;
+        keys.load(&db, now).await.map_err(keys_error)?;
         let oidc = config.oidc.clone().map(Oidc::new).transpose().map_err(StartError::Oidc)?;
         let files = Files::open(&config.files)?;
         let bus = Bus::open(config.bus.as_ref()).await?;
-        let (ingest, writer) = ingest::queue();
-        let (streams, commits) = Streams::new(bus.is_shared());
-        let metrics = Metrics::new();
-        let inner = Inner {
-            config,
-            db,
-            clock,
-            sealer,
-            keys,
-            oidc,
-            permissions: Permissions::new(),
-            key_shares: key_shares::Shares::new(),
-            passwords: Passwords::new(),
-            hub_changes: hubs::Changes::new(metrics.hub_waits.clone(), bus.clone()),
-            metrics,
-            credential_turns: hubs::Turns::new(),
-            files,
+        let core = Core::new(config, db, clock, sealer, bus);
+        let authn = Authn::new(core.clone(), keys, oidc);
+
+        let (commits, committed) = Commits::new(core.bus.is_shared());
+        let (ingest, writer) = ingest::queue(&core, commits.clone(), Arc::new(|_| ()));
+        let changes = Changes::new(core.metrics.hub_waits.clone(), core.bus.clone());
+        let channels = Channels::new(commits.clone());
+        let releases = Releases { core: core.clone(), files };
+        let app = Self(Arc::new(Inner {
+            accounts: Accounts { core: core.clone(), authn: authn.clone(), passwords: Arc::new(Passwords::new()) },
+            hubs: Hubs {
+                core: core.clone(),
+                authn: authn.clone(),
+                changes: changes.clone(),
+                permits: CredentialPermits::new(),
+            },
+            jobs: Jobs { core: core.clone(), changes: changes.clone(), commits },
+            policies: Policies { core: core.clone(), changes: changes.clone(), releases: releases.clone() },
+            streams: Streams { core: core.clone(), authn: authn.clone(), channels: channels.clone() },
+            core: core.clone(),
+            authn: authn.clone(),
             ingest,
-            streams,
-            task_wake: Notify::new(),
-            shutdown: CancellationToken::new(),
-            stop_ingest: CancellationToken::new(),
-            workers: TaskTracker::new(),
-        };
-        let app = Self(Arc::new(inner));
-        let publisher = Publisher { streams: app.streams.clone(), commits, bus };
-        writer.start(app.clone()).map_err(StartError::Thread)?;
-        app.workers.spawn(publisher.run(app.clone()));
-        app.workers.spawn(key_shares::give_back(app.clone()));
-        app.workers.spawn(hubs::look_for_changes(app.clone()));
+            releases,
+        }));
+
+        writer.start(core.clone()).map_err(StartError::Thread)?;
+        let (publisher, records) = Publisher::new(core.clone(), channels, committed);
+        let (follow_replicas, desired_states) = changes.follow_replicas(core.clone());
+        core.workers.spawn(publisher.run());
+        core.workers.spawn(follow_replicas);
+        core.workers.spawn(key_shares::return_unused(authn));
+        let dispatch = core.bus.clone().dispatch(vec![records, desired_states]);
+        let shutdown = core.shutdown.clone();
+        core.workers.spawn(async move {
+            shutdown.run_until_cancelled(dispatch).await;
+        });
         Ok(app)
     }
 
-    /// Ends the workers once they have done what they accepted, and closes the database. No request may be under way any more.
+    /// Stops the workers after they have finished the work they accepted, then closes the database.
+    /// Call it only when no request is in progress.
     pub async fn stop(&self) {
         self.shutdown.cancel();
         self.stop_ingest.cancel();
@@ -218,11 +236,11 @@ impl App {
     }
 }
 
-/// The master keys, once it is sure that they are all that this database needs.
+/// Loads the master keys after checking that they include every key this database needs.
 pub async fn open_sealer(config: &Config, db: &Db, now: Timestamp) -> Result<Sealer, StartError> {
-    let mut conn = db.read().await.map_err(unread)?;
-    let registered = stored::registered(&mut conn).await.map_err(unread)?;
-    let holds_unregistered = stored::holds_unregistered(&mut conn).await.map_err(unread)?;
+    let mut conn = db.read().await.map_err(read_error)?;
+    let registered = stored::registered(&mut conn).await.map_err(read_error)?;
+    let holds_unregistered = stored::holds_unregistered(&mut conn).await.map_err(read_error)?;
     drop(conn);
     let is_new = registered.is_empty() && !holds_unregistered;
     let sealer = Sealer::load(config.master_key.as_ref(), &config.data_dir, is_new)?;
@@ -232,15 +250,15 @@ pub async fn open_sealer(config: &Config, db: &Db, now: Timestamp) -> Result<Sea
         return Err(StartError::MissingMasterKey { missing: missing.join(", "), held: held.join(", ") });
     }
     if holds_unregistered {
-        stored::reseal(db, &sealer, |_| ()).await.map_err(keys_unread)?;
+        stored::reseal(db, &sealer, |_| ()).await.map_err(keys_error)?;
     }
     if let Some(sealing) = held.first().filter(|id| !registered.contains(id)) {
-        stored::register(db, sealing, now).await.map_err(unread)?;
+        stored::register(db, sealing, now).await.map_err(read_error)?;
     }
     Ok(sealer)
 }
 
-/// The directory holds keys: only its owner may look in.
+/// The directory contains keys, so only its owner may read it.
 fn create_data_dir(config: &Config) -> Result<(), StartError> {
     use std::os::unix::fs::DirBuilderExt;
     std::fs::DirBuilder::new()

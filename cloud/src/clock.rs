@@ -1,4 +1,5 @@
-//! Where the service gets the time from. Nothing else reads a clock, and SQL never does, so that a test may set it.
+//! The only source of the current time in the service. Nothing else reads a clock, and SQL never
+//! does, so that a test can set the time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -8,7 +9,7 @@ use hub_protocol::Timestamp;
 #[derive(Clone, Debug)]
 pub enum Clock {
     System,
-    /// Microseconds since 1970, moved by whoever holds the other end.
+    /// Microseconds since 1970, set from outside.
     Set(Arc<AtomicI64>),
 }
 

@@ -1,7 +1,9 @@
-//! One configuration, read once: the file, then the environment, then the flags, each over the one before. A key nobody knows is refused with
-//! the nearest one that is known. Secrets are wrapped, so that printing a configuration never shows them.
+//! The configuration, read once at the start: flags override the environment, the environment
+//! overrides the file. An unknown key is refused with the nearest known key. Secrets are wrapped,
+//! so that printing a configuration never shows them.
 
 mod files;
+mod mail;
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -10,63 +12,66 @@ use std::time::Duration;
 use axum::http::HeaderValue;
 use clap::Args;
 use ipnet::IpNet;
-use lettre::message::Mailbox;
-use percent_encoding::percent_decode_str;
 use secrecy::SecretString;
 use serde::Deserialize;
 
 use crate::sealing;
 use files::files;
+use mail::mail;
 
 pub use files::FilesConfig;
+pub use mail::{Encryption, MailConfig};
 
-/// What settings stand under in the help of commands, apart from the commands' own options.
+/// Heading of the settings in a command's help, which separates them from the command's own
+/// options.
 pub const SETTINGS: &str = "Settings";
 
-/// Every setting, as a flag, as `HUB_CLOUD_<FLAG>`, or as a key of the configuration file. Numbers may begin with a minus, so that the refusal
-/// names their setting and not an unknown flag.
+/// Every setting: a flag, the variable `HUB_CLOUD_<FLAG>`, and a key of the configuration file.
+/// Numbers may begin with a minus, so that the error names their setting and not an unknown flag.
 #[derive(Args, Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[command(next_help_heading = SETTINGS)]
 pub struct Settings {
-    /// Address to serve on; port 0 takes a free one [default: 127.0.0.1:8080]
+    /// Address to listen on; port 0 selects a free port [default: 127.0.0.1:8080]
     #[arg(long, global = true, env = "HUB_CLOUD_LISTEN", value_name = "ADDRESS")]
     pub listen: Option<SocketAddr>,
 
-    /// `sqlite:PATH` or `postgres://user:password@host/database` [default: a file in the data directory]
+    /// `sqlite:PATH` or `postgres://user:password@host/database` [default: a file in the data
+    /// directory]
     #[arg(long, global = true, env = "HUB_CLOUD_DATABASE_URL", hide_env_values = true, value_name = "URL")]
     pub database_url: Option<String>,
 
-    /// Where keys, and the database unless named, are kept [default: hub-cloud-data]
+    /// Directory of the keys, the SQLite database and release files [default: hub-cloud-data]
     #[arg(long, global = true, env = "HUB_CLOUD_DATA_DIR", value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
 
-    /// The URL clients reach the service under, when it is not the address it listens on
+    /// URL at which clients reach the service, if it differs from the listening address
     #[arg(long, global = true, env = "HUB_CLOUD_PUBLIC_URL", value_name = "URL")]
     pub public_url: Option<String>,
 
-    /// What connects replicas, `nats://HOST:PORT`; one machine needs none
+    /// Bus between replicas, `nats://HOST:PORT`; a single replica needs none
     #[arg(long, global = true, env = "HUB_CLOUD_BUS", hide_env_values = true, value_name = "URL")]
     pub bus: Option<String>,
 
-    /// PEM file of the certificate chain: serve HTTPS
+    /// PEM file with the certificate chain; enables HTTPS, together with tls-key
     #[arg(long, global = true, env = "HUB_CLOUD_TLS_CERT", value_name = "FILE")]
     pub tls_cert: Option<PathBuf>,
 
-    /// PEM file of the certificate's private key
+    /// PEM file with the private key of the certificate
     #[arg(long, global = true, env = "HUB_CLOUD_TLS_KEY", value_name = "FILE")]
     pub tls_key: Option<PathBuf>,
 
-    /// Whether hubs show a certificate when they connect; needs tls-cert [default: off]
+    /// Whether hubs authenticate with a client certificate as well; needs tls-cert [default: off]
     #[arg(long, global = true, env = "HUB_CLOUD_CLIENT_CERTIFICATES", value_name = "WHEN")]
     pub client_certificates: Option<ClientCertificates>,
 
-    /// 64 hex digits that seal every secret in the database, or several such keys with commas between them: the first seals, all open. Replicas share
-    /// it [default: master.key in the data directory]
+    /// Master key that seals the secrets in the database: 64 hex digits, or several such keys
+    /// separated by commas (the first seals, all open). Replicas share it [default: master.key in
+    /// the data directory]
     #[arg(long, global = true, env = "HUB_CLOUD_MASTER_KEY", hide_env_values = true, value_name = "HEX")]
     pub master_key: Option<String>,
 
-    /// Uploads a minute for each tenant and kind of upload [default: 100]
+    /// Uploads per minute, per tenant and kind of upload [default: 100]
     #[arg(
         long,
         global = true,
@@ -76,7 +81,9 @@ pub struct Settings {
     )]
     pub upload_limit_per_minute: Option<u32>,
 
-    /// Uploads that share one transaction at most; 1 gives each its own [default: 1024]
+    /// Maximum number of uploads in one transaction (group commit); 1 commits each upload
+    /// separately
+    /// [default: 1024]
     #[arg(
         long,
         global = true,
@@ -86,7 +93,7 @@ pub struct Settings {
     )]
     pub uploads_per_commit: Option<usize>,
 
-    /// How long a hub's access token lives, such as 24h [default: 24h]
+    /// Lifetime of a hub's access token, such as 24h [default: 24h]
     #[arg(
         long,
         global = true,
@@ -96,7 +103,7 @@ pub struct Settings {
     )]
     pub hub_token_lifetime: Option<String>,
 
-    /// How long a hub's refresh token lives after its last use [default: 30d]
+    /// Lifetime of a hub's refresh token after its last use [default: 30d]
     #[arg(
         long,
         global = true,
@@ -106,57 +113,63 @@ pub struct Settings {
     )]
     pub hub_refresh_lifetime: Option<String>,
 
-    /// Whether people may log in here with e-mail and password [default: true]
+    /// Whether users may log in at this service with e-mail and password [default: true]
     #[arg(long, global = true, env = "HUB_CLOUD_BUILTIN_LOGIN", value_name = "BOOL", action = clap::ArgAction::Set)]
     pub builtin_login: Option<bool>,
 
-    /// OpenID Connect issuer whose access tokens are taken too, such as https://login.example.com
+    /// OpenID Connect issuer whose access tokens are accepted as well, such as
+    /// https://login.example.com
     #[arg(long, global = true, env = "HUB_CLOUD_OIDC_ISSUER", value_name = "URL")]
     pub oidc_issuer: Option<String>,
 
-    /// What the issuer's tokens must name as their audience; needed with oidc-issuer
+    /// Required audience of the issuer's tokens; required with oidc-issuer
     #[arg(long, global = true, env = "HUB_CLOUD_OIDC_AUDIENCE", value_name = "TEXT")]
     pub oidc_audience: Option<String>,
 
-    /// The client that `hub-cloud login` is at the issuer
+    /// Client id of `hub-cloud login` at the issuer
     #[arg(long, global = true, env = "HUB_CLOUD_OIDC_CLIENT_ID", value_name = "TEXT")]
     pub oidc_client_id: Option<String>,
 
-    /// The claim of the issuer's tokens that lists roles; dots go into objects [default: roles]
+    /// Claim of the issuer's tokens that lists roles; a dot selects a member of an object [default:
+    /// roles]
     #[arg(long, global = true, env = "HUB_CLOUD_OIDC_ROLES_CLAIM", value_name = "NAME")]
     pub oidc_roles_claim: Option<String>,
 
-    /// Mail server, `smtp://USER:PASSWORD@HOST:PORT?tls=required` or `smtps://...`; without one no mail is sent
+    /// Mail server, `smtp://USER:PASSWORD@HOST:PORT?tls=required` or `smtps://...` [default: none,
+    /// no mail is sent]
     #[arg(long, global = true, env = "HUB_CLOUD_SMTP_URL", hide_env_values = true, value_name = "URL")]
     pub smtp_url: Option<String>,
 
-    /// Sender of the service's mail, such as `Hubs <hubs@example.com>`; needed with smtp-url
+    /// Sender of mail, such as `Hubs <hubs@example.com>`; required with smtp-url
     #[arg(long, global = true, env = "HUB_CLOUD_MAIL_FROM", value_name = "ADDRESS")]
     pub mail_from: Option<String>,
 
-    /// Origins whose pages may call the service from a browser, with commas between them, such as https://console.example.com [default: none]
+    /// Origins allowed to call the service from a browser (CORS), separated by commas, such as
+    /// https://console.example.com [default: none]
     #[arg(long, global = true, env = "HUB_CLOUD_CORS_ORIGINS", value_name = "ORIGINS")]
     pub cors_origins: Option<String>,
 
-    /// Networks of proxies whose `X-Forwarded-For` is believed, with commas between them, such as 10.0.0.0/8 [default: none]
+    /// Networks of proxies whose `X-Forwarded-For` is trusted, separated by commas, such as
+    /// 10.0.0.0/8 [default: none]
     #[arg(long, global = true, env = "HUB_CLOUD_TRUSTED_PROXIES", value_name = "NETWORKS")]
     pub trusted_proxies: Option<String>,
 
-    /// Where the files of releases are kept: `file:///DIR`, or `s3://BUCKET/PREFIX` with credentials from the usual AWS_* variables. Replicas share it
-    /// [default: files in the data directory]
+    /// Store of release files: `file:///DIR`, or `s3://BUCKET/PREFIX` with credentials from the
+    /// usual AWS_* variables. Replicas share it [default: files in the data directory]
     #[arg(long, global = true, env = "HUB_CLOUD_FILES", value_name = "URL")]
     pub files: Option<String>,
 
-    /// Directory of the minisign public keys that releases are checked with: agent/*.pub and app/*.pub [default: release-keys in the data directory]
+    /// Directory of the minisign public keys that verify releases: agent/*.pub and app/*.pub
+    /// [default: release-keys in the data directory]
     #[arg(long, global = true, env = "HUB_CLOUD_RELEASE_KEYS", value_name = "DIR")]
     pub release_keys: Option<PathBuf>,
 
-    /// Logs to write: error, warn, info, debug, or a filter such as hub_cloud=debug [default: warn]
+    /// Log level: error, warn, info, debug, or a filter such as hub_cloud=debug [default: warn]
     #[arg(long, global = true, env = "HUB_CLOUD_LOG", value_name = "FILTER")]
     pub log: Option<String>,
 }
 
-/// Settings checked and complete.
+/// The validated settings, with defaults filled in.
 #[derive(Clone, Debug)]
 pub struct Config {
     pub listen: SocketAddr,
@@ -181,52 +194,29 @@ pub struct Config {
     pub log: String,
 }
 
-/// Whether hubs show a certificate when they connect.
+/// Whether hubs authenticate with a client certificate in addition to their token.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ClientCertificates {
-    /// Nobody is asked for one
+    /// No certificate is requested
     #[default]
     Off,
-    /// One that is shown must be the hub's own and in force
+    /// A presented certificate must belong to the hub and be valid
     Optional,
-    /// A hub gets in with one alone, except to get one
+    /// A valid certificate is required, except to claim, to refresh and to obtain a certificate
     Required,
 }
 
-/// The external issuer of people's tokens.
+/// The external issuer of user tokens.
 #[derive(Clone, Debug)]
 pub struct OidcConfig {
-    /// Exactly as tokens name it.
+    /// Compared byte by byte with `iss`.
     pub issuer: String,
     pub audience: String,
-    /// For the command line alone.
+    /// Used by `hub-cloud login` only.
     pub client_id: Option<String>,
-    /// The path to the list of roles in a token.
+    /// Path of the claim that lists roles.
     pub roles_claim: Vec<String>,
-}
-
-/// Where mail goes out.
-#[derive(Clone, Debug)]
-pub struct MailConfig {
-    pub host: String,
-    pub port: u16,
-    pub encryption: Encryption,
-    /// Name and password.
-    pub credentials: Option<(String, SecretString)>,
-    pub from: Mailbox,
-}
-
-/// How the way to the mail server is protected.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Encryption {
-    /// TLS from the first byte.
-    Wrapped,
-    /// STARTTLS, or no mail.
-    StartTls,
-    /// STARTTLS where the server offers it.
-    IfOffered,
-    None,
 }
 
 #[derive(Clone, Debug)]
@@ -235,19 +225,20 @@ pub struct TlsFiles {
     pub key: PathBuf,
 }
 
-/// What is wrong with the configuration, in words for the person who wrote it.
+/// A configuration error, with a message for the operator.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct ConfigError(pub String);
 
 impl Config {
-    /// A hub may show a token this long after it was signed, expired as it is, to get a fresh one; nobody may show one longer.
+    /// How long after its signing a token may be presented at all: a hub may refresh with an
+    /// expired access token. Signing keys are kept for this long.
     pub fn tokens_live_secs(&self) -> i64 {
         let longest = self.hub_refresh_lifetime.max(self.hub_token_lifetime);
         longest.as_secs().cast_signed() + 3600
     }
 
-    /// Whether clients reach the service over TLS, its own or a proxy's.
+    /// Whether clients reach the service over TLS, terminated here or at a proxy.
     pub fn is_https(&self) -> bool {
         match &self.public_url {
             Some(url) => url.starts_with("https://"),
@@ -255,7 +246,8 @@ impl Config {
         }
     }
 
-    /// Puts flags and environment over the file, fills in what is left, and checks all of it.
+    /// Merges flags (which include the environment) over the file, fills in defaults and validates
+    /// the result.
     pub fn load(flags: Settings, file: Option<&Path>) -> Result<Self, ConfigError> {
         let file = match file {
             Some(path) => read_file(path)?,
@@ -282,13 +274,13 @@ impl Config {
         let tls = match (flags.tls_cert.or(file.tls_cert), flags.tls_key.or(file.tls_key)) {
             (Some(cert), Some(key)) => Some(TlsFiles { cert, key }),
             (None, None) => None,
-            (Some(_), None) => return Err(ConfigError("tls-cert needs tls-key beside it".into())),
-            (None, Some(_)) => return Err(ConfigError("tls-key needs tls-cert beside it".into())),
+            (Some(_), None) => return Err(ConfigError("tls-cert is set without tls-key; set both or neither".into())),
+            (None, Some(_)) => return Err(ConfigError("tls-key is set without tls-cert; set both or neither".into())),
         };
         let client_certificates = flags.client_certificates.or(file.client_certificates).unwrap_or_default();
         if client_certificates != ClientCertificates::Off && tls.is_none() {
-            let message =
-                "client-certificates needs tls-cert and tls-key: the service sees them only where it speaks TLS itself";
+            let message = "client-certificates needs tls-cert and tls-key, because TLS must end at the service; \
+                           set them, or set client-certificates to off";
             return Err(ConfigError(message.into()));
         }
         let limit = flags.upload_limit_per_minute.or(file.upload_limit_per_minute).unwrap_or(100);
@@ -307,7 +299,8 @@ impl Config {
         )?;
         let builtin_login = flags.builtin_login.or(file.builtin_login).unwrap_or(true);
         if !builtin_login && oidc.is_none() {
-            return Err(ConfigError("builtin-login = false needs oidc-issuer, or nobody could log in".into()));
+            let message = "builtin-login = false needs oidc-issuer: nobody could log in otherwise; set oidc-issuer";
+            return Err(ConfigError(message.into()));
         }
         let mail = mail(flags.smtp_url.or(file.smtp_url), flags.mail_from.or(file.mail_from))?;
         let public_url = flags.public_url.or(file.public_url);
@@ -355,18 +348,20 @@ fn oidc(
 ) -> Result<Option<OidcConfig>, ConfigError> {
     let (issuer, audience) = match (issuer, audience) {
         (Some(issuer), Some(audience)) => (issuer, audience),
-        (Some(_), None) => return Err(ConfigError("oidc-issuer needs oidc-audience beside it".into())),
+        (Some(_), None) => return Err(ConfigError("oidc-issuer is set without oidc-audience; set both".into())),
         (None, None) if client_id.is_none() && roles_claim.is_none() => return Ok(None),
         (None, _) => {
-            return Err(ConfigError("oidc-audience, oidc-client-id and oidc-roles-claim need oidc-issuer".into()));
+            let message = "oidc-audience, oidc-client-id and oidc-roles-claim need oidc-issuer; set it, or remove them";
+            return Err(ConfigError(message.into()));
         }
     };
-    // Tokens could be forged by whoever can change the issuer's keys on the way.
+    // Without TLS an attacker on the path could replace the issuer's keys and forge tokens.
     let is_loopback = |url: &reqwest::Url| matches!(url.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"));
     match reqwest::Url::parse(&issuer) {
         Ok(url) if url.scheme() == "https" || (url.scheme() == "http" && is_loopback(&url)) => {}
         _ => {
-            return Err(ConfigError("oidc-issuer must begin with `https://` (`http://` on this machine alone)".into()));
+            let message = "oidc-issuer must begin with `https://` (`http://` is allowed for this machine only)";
+            return Err(ConfigError(message.into()));
         }
     }
     let roles_claim = roles_claim.unwrap_or_else(|| "roles".to_owned());
@@ -378,58 +373,7 @@ fn oidc(
     }))
 }
 
-fn mail(smtp_url: Option<String>, from: Option<String>) -> Result<Option<MailConfig>, ConfigError> {
-    let (smtp_url, from) = match (smtp_url, from) {
-        (Some(smtp_url), Some(from)) => (smtp_url, from),
-        (None, None) => return Ok(None),
-        (Some(_), None) => return Err(ConfigError("smtp-url needs mail-from beside it".into())),
-        (None, Some(_)) => return Err(ConfigError("mail-from needs smtp-url beside it".into())),
-    };
-    let from = from.parse::<Mailbox>().map_err(|_| {
-        ConfigError("mail-from must be an address such as `hubs@example.com` or `Hubs <hubs@example.com>`".into())
-    })?;
-    // The URL may hold a password: no message repeats it.
-    let refused = |reason: &str| ConfigError(format!("smtp-url {reason}"));
-    let url = reqwest::Url::parse(&smtp_url)
-        .map_err(|_| refused("must be a URL such as `smtp://USER:PASSWORD@HOST:587?tls=required`"))?;
-    let query: Vec<(String, String)> =
-        url.query_pairs().map(|(name, value)| (name.into_owned(), value.into_owned())).collect();
-    let query: Vec<(&str, &str)> = query.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-    let (encryption, default_port) = match (url.scheme(), query.as_slice()) {
-        ("smtps", []) => (Encryption::Wrapped, 465),
-        ("smtp", [("tls", "required")]) => (Encryption::StartTls, 587),
-        ("smtp", [("tls", "opportunistic")]) => (Encryption::IfOffered, 587),
-        ("smtp", []) => (Encryption::None, 25),
-        ("smtp", _) => return Err(refused("may end in `?tls=required` or `?tls=opportunistic`, and in nothing else")),
-        ("smtps", _) => {
-            return Err(refused("is encrypted from the start with `smtps://`, and has nothing after a `?`"));
-        }
-        _ => return Err(refused("must begin with `smtp://` or `smtps://`")),
-    };
-    // An IPv6 address without its brackets is what sockets and certificates go by.
-    let host = url.host_str().map(|host| host.trim_matches(['[', ']']).to_owned()).filter(|host| !host.is_empty());
-    let host = host.ok_or_else(|| refused("must name a host"))?;
-    let port = url.port().unwrap_or(default_port);
-    if port == 0 || !matches!(url.path(), "" | "/") || url.fragment().is_some() {
-        return Err(refused("must be no more than `smtp://USER:PASSWORD@HOST:PORT?tls=required`"));
-    }
-    let decoded = |text: &str| {
-        let text = percent_decode_str(text).decode_utf8().map(|text| text.into_owned());
-        text.map_err(|_| refused("must have a user and password in UTF-8"))
-    };
-    let credentials = match (url.username(), url.password()) {
-        ("", None) => None,
-        (name, Some(password)) if !name.is_empty() => Some((decoded(name)?, SecretString::from(decoded(password)?))),
-        _ => return Err(refused("must have both a user and a password, or neither")),
-    };
-    let is_loopback = host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
-    if credentials.is_some() && matches!(encryption, Encryption::None | Encryption::IfOffered) && !is_loopback {
-        return Err(refused("would show its password on the way: add `?tls=required`, or begin with `smtps://`"));
-    }
-    Ok(Some(MailConfig { host, port, encryption, credentials, from }))
-}
-
-/// The parts of a list with commas.
+/// The parts of a comma-separated list.
 fn parts(text: &str) -> impl Iterator<Item = &str> {
     text.split(',').map(str::trim).filter(|part| !part.is_empty())
 }
@@ -437,10 +381,10 @@ fn parts(text: &str) -> impl Iterator<Item = &str> {
 fn origins(text: &str) -> Result<Vec<HeaderValue>, ConfigError> {
     let origin = |part: &str| {
         let url = reqwest::Url::parse(part).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
-        // Compared as browsers write it: no path, no default port.
+        // Browsers send an origin without path and default port, and it is compared as text.
         let exact = url.filter(|url| url.origin().ascii_serialization() == part);
         exact.and_then(|_| HeaderValue::from_str(part).ok()).ok_or_else(|| {
-            ConfigError(format!("cors-origins must hold origins such as https://console.example.com, not `{part}`"))
+            ConfigError(format!("cors-origins must list origins such as https://console.example.com, not `{part}`"))
         })
     };
     parts(text).map(origin).collect()
@@ -449,14 +393,16 @@ fn origins(text: &str) -> Result<Vec<HeaderValue>, ConfigError> {
 fn networks(text: &str) -> Result<Vec<IpNet>, ConfigError> {
     let network = |part: &str| {
         let network = part.parse::<IpNet>().or_else(|_| part.parse::<IpAddr>().map(IpNet::from));
-        network.map_err(|_| ConfigError(format!("trusted-proxies must hold networks such as 10.0.0.0/8, not `{part}`")))
+        network.map_err(|_| ConfigError(format!("trusted-proxies must list networks such as 10.0.0.0/8, not `{part}`")))
     };
     parts(text).map(network).collect()
 }
 
 fn read_file(path: &Path) -> Result<Settings, ConfigError> {
     let name = path.display();
-    let text = std::fs::read_to_string(path).map_err(|error| ConfigError(format!("cannot read {name}: {error}")))?;
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        ConfigError(format!("cannot read {name}: {error}; check the path in --config and its permissions"))
+    })?;
     let table: toml::Table = text.parse().map_err(|error| ConfigError(format!("{name} is not TOML: {error}")))?;
     let known = known_keys();
     if let Some(key) = table.keys().find(|key| !known.contains(key)) {
@@ -473,13 +419,13 @@ fn read_file(path: &Path) -> Result<Settings, ConfigError> {
     toml::from_str(&text).map_err(|error| ConfigError(format!("{name}: {error}")))
 }
 
-/// The names of all settings; each flag is one.
+/// The names of all settings: the long flags.
 fn known_keys() -> Vec<String> {
     let command = Settings::augment_args(clap::Command::new("settings"));
     command.get_arguments().filter_map(|arg| arg.get_long().map(str::to_owned)).collect()
 }
 
-/// `90s`, `15m`, `24h`, `30d`.
+/// Parses a duration such as `90s`, `15m`, `24h` or `30d`.
 fn lifetime(key: &str, text: &str) -> Result<Duration, ConfigError> {
     let units = [('s', 1), ('m', 60), ('h', 3600), ('d', 86_400)];
     let found = units.into_iter().find_map(|(unit, secs)| Some((text.trim().strip_suffix(unit)?, secs)));
@@ -501,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_win_over_the_file() {
+    fn flags_override_the_file() {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("config.toml");
         std::fs::write(&path, "listen = '127.0.0.1:1'\nupload-limit-per-minute = 7").expect("a file");
@@ -511,13 +457,13 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_key_is_refused_with_the_nearest() {
+    fn unknown_key_is_refused_with_the_nearest_known_key() {
         let error = load("lisen = '127.0.0.1:1'").expect_err("a refusal").to_string();
         assert!(error.contains("there is no setting `lisen`; did you mean `listen`?"), "{error}");
     }
 
     #[test]
-    fn wrong_values_name_their_key() {
+    fn error_of_an_invalid_value_names_its_key() {
         for (text, key) in [
             ("hub-token-lifetime = 'soon'", "hub-token-lifetime"),
             ("hub-token-lifetime = ''", "hub-token-lifetime"),
@@ -560,28 +506,6 @@ mod tests {
             let error = load(text).expect_err("a refusal").to_string();
             assert!(error.contains(key), "{error}");
         }
-    }
-
-    #[test]
-    fn a_mail_server_is_read_whole() {
-        let mail = |url: &str| {
-            let config = load(&format!("smtp-url = '{url}'\nmail-from = 'Hubs <hubs@example.com>'"));
-            config.expect(url).mail.expect("mail")
-        };
-        for (url, host, port, encryption) in [
-            ("smtp://localhost", "localhost", 25, Encryption::None),
-            ("smtp://relay.internal:2525/", "relay.internal", 2525, Encryption::None),
-            ("smtp://mail.example.com?tls=required", "mail.example.com", 587, Encryption::StartTls),
-            ("smtp://mail.example.com:25?tls=opportunistic", "mail.example.com", 25, Encryption::IfOffered),
-            ("smtps://[2001:db8::1]", "2001:db8::1", 465, Encryption::Wrapped),
-        ] {
-            let mail = mail(url);
-            assert_eq!((mail.host.as_str(), mail.port, mail.encryption), (host, port, encryption), "{url}");
-            assert!(mail.credentials.is_none());
-        }
-        use secrecy::ExposeSecret;
-        let (name, password) = mail("smtps://ada%40example.com:p%3A+%25@mail.example.com").credentials.expect("both");
-        assert_eq!((name.as_str(), password.expose_secret()), ("ada@example.com", "p:+%"));
     }
 
     #[test]

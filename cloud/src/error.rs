@@ -1,5 +1,5 @@
-//! The one error of the service, and the one place where it becomes a response. What a client is told and what is logged are kept
-//! apart: the inner cause of a 5xx goes to the log, never into a body.
+//! The error type of the service, and the only place that turns an error into a response. The cause
+//! of a 5xx goes to the log and never into a response body.
 
 use std::borrow::Cow;
 
@@ -7,13 +7,13 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use hub_protocol::{FieldError, Problem};
 
-use crate::http::request_id;
+use crate::request_id;
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 type Cause = Box<dyn std::error::Error + Send + Sync>;
 
-/// A failed request. Boxed inside, so that a `Result` on the hot path stays one word wide.
+/// A failed request. Its content is boxed, so that a `Result` on the hot path stays one word wide.
 #[derive(Debug)]
 pub struct Error(Box<Inner>);
 
@@ -39,13 +39,13 @@ impl Error {
         }))
     }
 
-    /// 400, naming the field that is wrong.
+    /// 400 that names the invalid field.
     pub fn field(field: impl Into<String>, message: impl Into<String>) -> Self {
         let error = FieldError { field: field.into(), message: message.into() };
         Self::fields(vec![error])
     }
 
-    /// 400, naming all the fields that are wrong. The list must not be empty.
+    /// 400 that names all invalid fields. The list must not be empty.
     pub fn fields(errors: Vec<FieldError>) -> Self {
         let message = match errors.first() {
             Some(first) => format!("`{}` is not valid: {}", first.field, first.message),
@@ -70,7 +70,7 @@ impl Error {
         Self::new(StatusCode::FORBIDDEN, code, message)
     }
 
-    /// 404: the same whether the thing does not exist or belongs to another tenant.
+    /// 404. It is the same for a thing that does not exist and one that belongs to another tenant.
     pub fn not_found(what: &str) -> Self {
         Self::new(StatusCode::NOT_FOUND, "NOT_FOUND", format!("there is no such {what}"))
     }
@@ -83,17 +83,17 @@ impl Error {
         Self::new(StatusCode::TOO_MANY_REQUESTS, "RATE_LIMITED", message).with_retry_after(retry_after_secs)
     }
 
-    /// 503: trying again later helps.
+    /// 503: the request may succeed if it is repeated later.
     pub fn unavailable(code: &'static str, message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, code, message).with_retry_after(1)
     }
 
-    /// 500: our own fault. The cause is logged, the client is told the request id.
+    /// 500: a fault of the service. The cause is logged; the client gets the request id.
     pub fn internal(cause: impl Into<Cause>) -> Self {
         let mut error = Self::new(
             StatusCode::INTERNAL_SERVER_ERROR,
             "INTERNAL",
-            "something went wrong on our side; tell support the request id",
+            "the service failed to process the request; contact support with the request id",
         );
         error.0.cause = Some(cause.into());
         error
@@ -122,7 +122,7 @@ impl Error {
     }
 }
 
-/// For logs and the command line, whose readers may know the cause and have no request id.
+/// For logs and the command line, whose readers may see the cause and have no request id.
 impl std::fmt::Display for Error {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.0.cause {
@@ -139,24 +139,26 @@ const DATABASE_UNAVAILABLE: &str = "DATABASE_UNAVAILABLE";
 
 impl From<sqlx::Error> for Error {
     fn from(error: sqlx::Error) -> Self {
-        if is_away(&error) {
-            let message = "the database is not available now; try again shortly";
+        if is_unavailable(&error) {
+            let message = "the database is not available; try again shortly";
             return Self::unavailable(DATABASE_UNAVAILABLE, message).with_cause(error);
         }
         Self::internal(error)
     }
 }
 
-/// Whether the same statement may succeed later: the database is away, full, restarting, or gave way to another transaction.
-pub fn is_away(error: &sqlx::Error) -> bool {
+/// Whether the same statement may succeed later: the database is unreachable, full or restarting,
+/// or it rolled the transaction back in favour of another one.
+pub fn is_unavailable(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed => true,
         sqlx::Error::WorkerCrashed => true,
-        // A connection cut in mid-answer.
+        // The connection broke in the middle of a response.
         sqlx::Error::Protocol(_) => true,
         sqlx::Error::Database(error) => error.code().is_some_and(|code| {
-            // PostgreSQL: connection (08), rolled back (40), out of resources (53), shutting down or starting (57P), system (58).
-            // SQLite (primary code in the low byte): BUSY 5, LOCKED 6, IOERR 10, FULL 13, CANTOPEN 14.
+            // PostgreSQL: connection (08), rolled back (40), out of resources (53), shutting down
+            // or starting (57P), system (58). SQLite (primary code in the low byte): BUSY 5, LOCKED
+            // 6, IOERR 10, FULL 13, CANTOPEN 14.
             match code.len() {
                 5 => ["08", "40", "53", "57P", "58"].iter().any(|class| code.starts_with(class)),
                 _ => code.parse::<u32>().is_ok_and(|code| matches!(code & 0xff, 5 | 6 | 10 | 13 | 14)),
@@ -167,27 +169,28 @@ pub fn is_away(error: &sqlx::Error) -> bool {
 }
 
 impl Error {
-    /// Whether it is our own fault, so that trying again will not help.
+    /// Whether the service itself is at fault, so that a retry cannot succeed.
     pub fn is_internal(&self) -> bool {
         self.0.status == StatusCode::INTERNAL_SERVER_ERROR
     }
 
-    /// Whether nothing else would go better now either: the database is away.
+    /// Whether nothing else would succeed now either, because the database is unavailable.
     pub fn is_outage(&self) -> bool {
         self.0.status == StatusCode::SERVICE_UNAVAILABLE && !self.is_serialization_failure()
     }
 
-    /// Whether the database did not answer, or could do nothing more.
-    pub fn is_database_away(&self) -> bool {
+    /// Whether the database did not respond or has no resources left.
+    pub fn is_database_unavailable(&self) -> bool {
         self.0.code == DATABASE_UNAVAILABLE
     }
 
-    /// Whether it stands for an error of another kind.
+    /// Whether the cause of this error is of type `E`.
     pub fn is_caused_by<E: std::error::Error + 'static>(&self) -> bool {
         self.0.cause.as_ref().is_some_and(|cause| cause.is::<E>())
     }
 
-    /// Whether the transaction gave way to another one (deadlock or serialization) and may be tried again at once.
+    /// Whether the transaction was rolled back in favour of another one (deadlock or serialization
+    /// failure) and may be retried at once.
     pub fn is_serialization_failure(&self) -> bool {
         let Some(cause) = &self.0.cause else { return false };
         matches!(cause.downcast_ref::<sqlx::Error>(), Some(sqlx::Error::Database(error))
@@ -195,7 +198,8 @@ impl Error {
     }
 }
 
-/// Whether a statement failed because the row is already there. SQLite names no constraint, so the caller knows which one it can be.
+/// Whether a statement failed because the row already exists. SQLite does not name the constraint,
+/// so the caller has to know which one it can be.
 pub fn is_unique_violation(error: &Error) -> bool {
     let Some(cause) = &error.0.cause else { return false };
     matches!(cause.downcast_ref::<sqlx::Error>(), Some(sqlx::Error::Database(error)) if error.is_unique_violation())
@@ -207,9 +211,10 @@ impl IntoResponse for Error {
         if inner.status.is_server_error() {
             let cause = inner.cause.map(|cause| cause.to_string());
             match inner.status {
-                // An outage is one fact, not one line a request: whoever finds it logs it.
+                // An outage is one fact, not one log line for each request. The code that detects
+                // it logs it.
                 StatusCode::SERVICE_UNAVAILABLE => {
-                    tracing::debug!(code = inner.code, cause = cause.as_deref(), "request refused for now");
+                    tracing::debug!(code = inner.code, cause = cause.as_deref(), "request refused, to be retried");
                 }
                 _ => tracing::error!(code = inner.code, cause = cause.as_deref(), "request failed"),
             }

@@ -1,4 +1,5 @@
-//! hub-cloud: arguments, configuration, logging, start.
+//! The `hub-cloud` program: parses arguments, loads the configuration, starts logging and runs the
+//! selected command.
 
 use std::ffi::OsStr;
 use std::io::{ErrorKind, IsTerminal, Write};
@@ -16,18 +17,18 @@ use hub_cloud::http::router;
 use hub_cloud::http::serve::{Server, stop_signal};
 use hub_cloud::login;
 use hub_cloud::release;
-use hub_cloud::tasks;
+use hub_cloud::upkeep;
 use hub_protocol::check;
 use tracing_subscriber::EnvFilter;
 
-/// Exit codes, as `sysexits.h` has them where it has one.
+/// Exit codes. Values from `sysexits.h` are used where one fits.
 const FAILED: u8 = 1;
 const WRONG_USAGE: u8 = 2;
 const CONFIG_REFUSED: u8 = 3;
-/// `EX_TEMPFAIL`: the same command may well succeed later.
+/// `EX_TEMPFAIL`: the same command can succeed later.
 const TRY_LATER: u8 = 75;
 
-/// The service behind a fleet of BLE hubs.
+/// Management service for a fleet of BLE hubs
 #[derive(Parser)]
 #[command(
     version,
@@ -37,7 +38,7 @@ struct Cli {
     #[command(subcommand)]
     command: Command,
 
-    /// Configuration file (TOML); its keys are the flags' names
+    /// Configuration file (TOML). Its keys are the names of the flags
     #[arg(long, global = true, env = "HUB_CLOUD_CONFIG", value_name = "FILE", help_heading = SETTINGS)]
     config: Option<PathBuf>,
 
@@ -46,8 +47,12 @@ struct Cli {
 }
 
 const HELP: &str = "\
-Start with `hub-cloud demo` to see all of it work on this machine, or with `hub-cloud serve`: it makes its keys and database in ./hub-cloud-data/ \
-and serves on 127.0.0.1:8080.
+Examples:
+  hub-cloud demo                                    run service, hub and client on this machine
+  hub-cloud serve                                   serve on 127.0.0.1:8080, with keys and database
+                                                    in ./hub-cloud-data
+  hub-cloud check --config /etc/hub-cloud/config.toml
+                                                    find configuration faults before a start
 
 Options win over the environment, the environment over the file.
 
@@ -55,51 +60,96 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 configuration refused, 75 try aga
 
 #[derive(Subcommand)]
 enum Command {
-    /// Serve until told to stop
+    /// Run the service until SIGTERM or Ctrl-C
+    #[command(after_help = SERVE_HELP)]
     Serve,
-    /// Bring the database's schema up to date, and exit
+    /// Apply pending migrations to the database and exit
+    #[command(after_help = MIGRATE_HELP)]
     Migrate,
-    /// Make a platform administrator
-    #[command(subcommand)]
+    /// Create a platform administrator
+    #[command(subcommand, after_help = ADMIN_HELP)]
     Admin(AdminCommand),
-    /// Look at the keys that seal secrets and sign tokens, and replace them, while the service serves
-    #[command(subcommand)]
+    /// List and replace the master keys and the token signing keys; the service may keep running
+    #[command(subcommand, after_help = KEYS_HELP)]
     Keys(KeysCommand),
-    /// Look at the authorities that issue hubs' certificates, and replace the root
-    #[command(subcommand)]
+    /// List the authorities that issue hubs' client certificates, and replace the root
+    #[command(subcommand, after_help = CA_HELP)]
     Ca(CaCommand),
-    /// Log in at the external issuer, and print access tokens for other commands
+    /// Log in at the external issuer and print access tokens for other commands
     #[command(after_help = login::HELP)]
     Login(login::Options),
-    /// Make keys, and sign and check releases of the agent and of apps
+    /// Create release keys; sign and verify releases of the agent and of apps
     #[command(subcommand, after_help = release::HELP)]
     Release(release::Command),
-    /// Try the configuration, the keys, the database and all that the settings name, and say how to mend what is wrong; changes nothing
-    #[command(
-        after_help = "Exit code 1 when a check fails; a warning is no failure. It may run beside the service, as the service's user."
-    )]
+    /// Test the configuration and everything it refers to, and print a fix for each fault
+    #[command(after_help = CHECK_HELP)]
     Check {
-        /// One JSON object: {"ok": bool, "findings": [{"check", "state", "finding", "mend"}]}
+        /// Print one JSON object: {"ok": bool, "findings": [{"check", "state", "finding", "mend"}]}
         #[arg(long)]
         json: bool,
     },
-    /// Print the API's description (OpenAPI 3.1)
+    /// Print the API description (OpenAPI 3.1)
+    #[command(after_help = "Example: hub-cloud openapi > openapi.json")]
     Openapi,
-    /// Show all of it on this machine: service, a hub that hears, and what arrives
+    /// Run the service, one hub and a live view of its data on this machine
     #[command(after_help = DEMO_HELP)]
     Demo(demo::Options),
 }
 
+const SERVE_HELP: &str = "\
+The first start creates the keys and, on SQLite, the database. Every start applies pending
+migrations. On SIGTERM or Ctrl-C the service completes the requests it has accepted, then exits.
+
+Examples:
+  hub-cloud serve
+  hub-cloud serve --listen 0.0.0.0:8443 --tls-cert cert.pem --tls-key key.pem
+  hub-cloud serve --database-url postgres://hub:PASSWORD@db.example.com/hub \\
+      --bus nats://nats.example.com:4222";
+
+const MIGRATE_HELP: &str = "\
+`serve` does this at its start. Run it beforehand to separate a long migration from the start of the
+service. Take a backup first: there is no migration back.
+
+Example: hub-cloud migrate --config /etc/hub-cloud/config.toml";
+
+const ADMIN_HELP: &str = "\
+Use the settings of the service and run it as the service's user, as for a packaged service:
+  runuser -u hub-cloud -- hub-cloud admin create --config /etc/hub-cloud/config.toml \\
+      --email ada@example.com --password-stdin < password.txt";
+
+const KEYS_HELP: &str = "\
+Use the settings of the service and run it as the service's user, as for a packaged service:
+  runuser -u hub-cloud -- hub-cloud keys list --config /etc/hub-cloud/config.toml";
+
+const CA_HELP: &str = "\
+Use the settings of the service and run it as the service's user, as for a packaged service:
+  runuser -u hub-cloud -- hub-cloud ca list --config /etc/hub-cloud/config.toml";
+
+const CHECK_HELP: &str = "\
+Checks settings, keys, database, file store, TLS certificate and every server that the settings name.
+It changes nothing and may run while the service runs. Run it as the service's user. The exit code is
+1 when a check fails; a warning is not a failure.
+
+Examples:
+  hub-cloud check
+  runuser -u hub-cloud -- hub-cloud check --config /etc/hub-cloud/config.toml --json";
+
 const DEMO_HELP: &str = "\
-The demo keeps all it makes in ./hub-cloud-data/demo (--data-dir names another): account, database, hub, logs. The next start goes on with it; remove the
-directory to begin afresh. It serves on 127.0.0.1:8080, or on a free port when that is taken. Ctrl-C ends it.";
+Account, database, hub state and logs are stored in ./hub-cloud-data/demo (--data-dir selects another
+directory). The next start continues with this data; remove the directory to start over. The demo
+listens on 127.0.0.1:8080, or on a free port when that port is in use. Ctrl-C ends it.
+
+Examples:
+  hub-cloud demo
+  hub-cloud demo --speed 10
+  hub-cloud demo --bluez";
 
 #[derive(Subcommand)]
 enum AdminCommand {
-    /// Make an account that may use /platform, or give that right to one there is, whose password this has to be
+    /// Create a platform administrator, or promote the existing account that has this password
     #[command(after_help = "Example: hub-cloud admin create --email ada@example.com --password-stdin < password.txt")]
     Create {
-        /// E-mail to log in with
+        /// E-mail address to log in with
         #[arg(long)]
         email: String,
         /// Read the password, 8 to 200 characters, from the first line of standard input
@@ -110,35 +160,44 @@ enum AdminCommand {
 
 #[derive(Subcommand)]
 enum KeysCommand {
-    /// Show the master keys and how much is sealed with each, and the signing keys
+    /// List the master keys, with the number of secrets sealed with each, and the signing keys
+    #[command(after_help = "Example: hub-cloud keys list --config /etc/hub-cloud/config.toml")]
     List,
-    /// Make a new master key, seal every secret in the database with it, and make a new signing key
+    /// Create a new master key, reseal every secret with it, and create a new signing key
     #[command(after_help = ROTATE_HELP)]
     Rotate,
-    /// Give up a master key that nothing is sealed with any more
+    /// Remove a master key that no secret is sealed with
+    #[command(after_help = "Example: hub-cloud keys forget 1f3a5c7e --config /etc/hub-cloud/config.toml")]
     Forget {
-        /// The key's id, as `hub-cloud keys list` shows it
+        /// Id of the key, as shown by `hub-cloud keys list`
         id: String,
     },
 }
 
 #[derive(Subcommand)]
 enum CaCommand {
-    /// Show the authorities, and how many certificates each has issued
+    /// List the authorities, with the number of unexpired certificates of each
+    #[command(after_help = "Example: hub-cloud ca list --config /etc/hub-cloud/config.toml")]
     List,
-    /// Make a new root and an authority below it, which issue a minute later
+    /// Create a new root and an issuing authority below it
     #[command(after_help = CA_ROTATE_HELP)]
     Rotate,
 }
 
 const CA_ROTATE_HELP: &str = "\
-Services take it up by themselves. Hubs keep their certificates: those of the old root are valid until they expire, and it stays in the bundle until the last one has.";
+Running services start to issue from the new authority after one minute. Certificates issued under
+the old root stay valid until they expire, and the old root stays in the bundle until then.
+
+Example: hub-cloud ca rotate --config /etc/hub-cloud/config.toml";
 
 const ROTATE_HELP: &str = "\
-Services that use the same master.key take the new key up by themselves, at once. Where the setting master-key holds the key, nothing is made: give all replicas OLD,NEW first, then
-NEW,OLD, then run this, then give them NEW. It may be cut off and run again at any time.";
+Running services that share the file master.key load the new key immediately. If the setting
+master-key holds the keys, no master key is created. In that case set it to OLD,NEW on all replicas,
+then to NEW,OLD, run this command, then set it to NEW. The command may be interrupted and run again.
 
-/// Why a command failed, and with which exit code.
+Example: hub-cloud keys rotate --config /etc/hub-cloud/config.toml";
+
+/// A failed command: its exit code and the message for the operator.
 struct Failure {
     exit_code: u8,
     message: String,
@@ -155,7 +214,7 @@ impl From<StartError> for Failure {
     }
 }
 
-/// What is wrong with the input is wrong usage.
+/// Invalid input (400) is wrong usage; an unavailable dependency (503) is worth a retry.
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let exit_code = match error.status().as_u16() {
@@ -191,24 +250,26 @@ impl From<release::Failure> for Failure {
     }
 }
 
-/// Arguments and environment. A wrong argument is wrong usage, which clap tells by itself; a wrong variable is a configuration to refuse.
+/// Parses arguments and environment. For a wrong argument clap prints the usage error and exits; a
+/// wrong environment variable is a configuration error.
 fn parse() -> Result<Cli, ConfigError> {
-    // A variable that is empty counts as not set: units and container files leave them so.
+    // Units and container files set empty variables: they count as not set.
     let is_empty = |name: &OsStr| std::env::var_os(name).is_some_and(|value| value.is_empty());
     let mut command = Cli::command().mut_args(|arg| match arg.get_env().is_some_and(is_empty) {
         true => arg.env(None::<&str>),
         false => arg,
     });
-    // Hands the settings down to the commands. Those that use none do not list them.
+    // `build` copies the global settings to the subcommands. Commands that use none hide them.
     command.build();
-    let command = ["release", "openapi"].into_iter().fold(command, |command, name| command.mut_subcommand(name, bare));
+    let command =
+        ["release", "openapi"].into_iter().fold(command, |command, name| command.mut_subcommand(name, hide_settings));
     let error = match command.try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => return Ok(cli),
         // Help or version.
         Err(error) if !error.use_stderr() => error.exit(),
         Err(error) => error,
     };
-    // Where the arguments alone would do, the environment is at fault.
+    // If the arguments parse without the environment, the environment is at fault.
     match Cli::command().mut_args(|arg| arg.env(None::<&str>)).try_get_matches() {
         Ok(_) => {
             let text = error.to_string();
@@ -219,14 +280,14 @@ fn parse() -> Result<Cli, ConfigError> {
     }
 }
 
-/// The command, whose help and whose commands' help leave the settings out.
-fn bare(command: clap::Command) -> clap::Command {
+/// Hides the settings in the help of the command and its subcommands.
+fn hide_settings(command: clap::Command) -> clap::Command {
     let command = command.mut_args(|arg| match arg.get_help_heading() {
         Some(SETTINGS) => arg.hide(true),
         _ => arg,
     });
-    let names: Vec<String> = command.get_subcommands().map(|below| below.get_name().to_owned()).collect();
-    names.into_iter().fold(command, |command, name| command.mut_subcommand(name, bare))
+    let names: Vec<String> = command.get_subcommands().map(|subcommand| subcommand.get_name().to_owned()).collect();
+    names.into_iter().fold(command, |command, name| command.mut_subcommand(name, hide_settings))
 }
 
 fn main() -> ExitCode {
@@ -237,7 +298,8 @@ fn main() -> ExitCode {
             return ExitCode::from(CONFIG_REFUSED);
         }
     };
-    // What the service keeps is its owner's alone, also in a directory that others may enter. Public keys of releases are for everybody.
+    // Files of the service are private to its user, even in a directory that others may enter.
+    // `release` is exempt: it writes public keys that everybody may read.
     if !matches!(cli.command, Command::Release(_)) {
         rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
     }
@@ -252,7 +314,7 @@ fn main() -> ExitCode {
             return ExitCode::from(CONFIG_REFUSED);
         }
     };
-    // The demo's logs go to a file of its own.
+    // The demo writes its logs to a file, and opens it later.
     let logging = match &cli.command {
         Command::Demo(_) => Ok(()),
         _ => start_logging(&config.log),
@@ -261,12 +323,12 @@ fn main() -> ExitCode {
         eprintln!("hub-cloud: log: {error}");
         return ExitCode::from(CONFIG_REFUSED);
     }
-    // One TLS and crypto provider for all of the process.
+    // One TLS and crypto provider for the whole process.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
-            eprintln!("hub-cloud: cannot start threads: {error}");
+            eprintln!("hub-cloud: cannot start worker threads: {error}; check the limits of this user (ulimit -u)");
             return ExitCode::from(FAILED);
         }
     };
@@ -279,7 +341,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Text for a person at a terminal, JSON for everything else.
+/// Logs to standard error: text on a terminal, else JSON.
 fn start_logging(filter: &str) -> Result<(), tracing_subscriber::filter::ParseError> {
     let filter = EnvFilter::try_new(filter)?;
     let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
@@ -302,26 +364,26 @@ async fn run(command: Command, config: Config) -> Result<(), Failure> {
         }
         Command::Migrate => {
             App::start(config, Clock::System).await?.stop().await;
-            eprintln!("the database's schema is up to date");
+            eprintln!("the database schema is up to date");
         }
         Command::Keys(command) => {
             let app = App::start(config, Clock::System).await?;
-            let done = match command {
+            let report = match command {
                 KeysCommand::List => admin::keys::list(&app).await,
                 KeysCommand::Rotate => admin::keys::rotate(&app).await,
                 KeysCommand::Forget { id } => admin::keys::forget(&app, &id).await,
             };
             app.stop().await;
-            print(&done?)?;
+            print(&report?)?;
         }
         Command::Ca(command) => {
             let app = App::start(config, Clock::System).await?;
-            let done = match command {
+            let report = match command {
                 CaCommand::List => admin::certificates::list(&app).await,
                 CaCommand::Rotate => admin::certificates::rotate(&app).await,
             };
             app.stop().await;
-            print(&done?)?;
+            print(&report?)?;
         }
         Command::Check { json } => {
             let findings = admin::check::check(&config, Clock::System.now()).await;
@@ -345,24 +407,25 @@ async fn run(command: Command, config: Config) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Writes to standard output. Whoever read it may have gone, which is an end like any other.
+/// Writes to standard output. A closed pipe is not an error: the reader has what it needs.
 fn print(text: &str) -> Result<(), Failure> {
     let mut output = std::io::stdout().lock();
     match output.write_all(text.as_bytes()).and_then(|()| output.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            Err(Failure { exit_code: FAILED, message: format!("cannot write: {error}") })
+            Err(Failure { exit_code: FAILED, message: format!("cannot write to standard output: {error}") })
         }
         _ => Ok(()),
     }
 }
 
-/// Every connection is an open file, and the usual soft limit of 1024 is no protection but an outage.
+/// Raises the soft limit of open files to the hard limit. Each connection is an open file, so the
+/// usual soft limit of 1,024 would cause an outage.
 fn raise_file_limit() {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
     if let Err(error) = setrlimit(Resource::Nofile, limit) {
-        tracing::warn!(%error, "the limit of open files stays as it is");
+        tracing::warn!(%error, "open file limit not raised");
     }
 }
 
@@ -370,7 +433,7 @@ async fn serve(config: Config) -> Result<(), StartError> {
     raise_file_limit();
     let app = App::start(config, Clock::System).await?;
     let server = Server::bind(&app).await?;
-    if let Some(oidc) = &app.oidc {
+    if let Some(oidc) = &app.parts().authn.oidc {
         oidc.prepare();
     }
     let url = server.url();
@@ -379,7 +442,7 @@ async fn serve(config: Config) -> Result<(), StartError> {
         stop_signal().await;
         shutdown.cancel();
     });
-    app.workers.spawn(tasks::work(app.clone()));
+    app.workers.spawn(upkeep::run(app.clone()));
     eprintln!("listening on {url}");
     let served = server.run(&app, router::router(app.clone())).await;
     app.stop().await;

@@ -1,10 +1,10 @@
-//! How long to wait before trying again: longer each time, never in step with other hubs, and no less than the service asked for.
+//! Exponential backoff with jitter, and no shorter than the service's `Retry-After`.
 
 use std::time::Duration;
 
 use uuid::Uuid;
 
-/// Doubling waits with jitter.
+/// Waits that double, with jitter.
 #[derive(Clone, Debug)]
 pub struct Backoff {
     first: Duration,
@@ -21,18 +21,18 @@ impl Backoff {
         self.failures = 0;
     }
 
-    /// The wait after one more failure. `asked` is the service's own wish (`Retry-After`).
-    pub fn next(&mut self, asked: Option<Duration>) -> Duration {
-        let wait = self.wait(asked, random_fraction());
+    /// The wait after one more failure. `retry_after` is the service's own minimum.
+    pub fn next(&mut self, retry_after: Option<Duration>) -> Duration {
+        let wait = self.wait(retry_after, random_fraction());
         self.failures = self.failures.saturating_add(1);
         wait
     }
 
-    fn wait(&self, asked: Option<Duration>, fraction: f64) -> Duration {
+    fn wait(&self, retry_after: Option<Duration>, fraction: f64) -> Duration {
         let doubled = self.first.saturating_mul(2_u32.saturating_pow(self.failures.min(31))).min(self.longest);
-        match asked {
-            // All hubs are told the same moment: they spread over some time after it.
-            Some(asked) => asked + doubled.mul_f64(fraction),
+        match retry_after {
+            // All hubs get the same value: jitter spreads them over some time after it.
+            Some(retry_after) => retry_after + doubled.mul_f64(fraction),
             // Between half and the whole, so that it still grows.
             None => doubled.mul_f64(0.5 + fraction / 2.0),
         }
@@ -41,7 +41,8 @@ impl Backoff {
 
 /// 0 or more, less than 1.
 pub fn random_fraction() -> f64 {
-    // The uuid's random bits spare a generator of our own; 52 of them fill a float exactly.
+    // The uuid's random bits make a generator of our own unnecessary; 52 of them fill a float
+    // exactly.
     (Uuid::new_v4().as_u128() >> 76) as f64 / (1_u64 << 52) as f64
 }
 
@@ -52,7 +53,7 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     #[test]
-    fn waits_double_up_to_the_longest_and_begin_anew() {
+    fn waits_double_up_to_the_longest_and_start_over_after_a_reset() {
         let mut backoff = Backoff::new(SECOND, 8 * SECOND);
         for expected in [1, 2, 4, 8, 8] {
             assert_eq!(backoff.wait(None, 1.0), SECOND * expected);
@@ -68,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn never_less_than_the_service_asked_for() {
+    fn a_wait_is_never_shorter_than_retry_after() {
         let backoff = Backoff::new(SECOND, 8 * SECOND);
         assert_eq!(backoff.wait(Some(30 * SECOND), 0.0), 30 * SECOND);
         assert_eq!(backoff.wait(Some(30 * SECOND), 0.5), 30 * SECOND + SECOND / 2);

@@ -1,5 +1,5 @@
-//! How the other commands talk to the running agent: a socket in the state directory, for the agent's user and root alone.
-//! One line asks, one JSON document answers.
+//! The socket in the state directory through which other commands reach the running agent; only the
+//! agent's user and root can connect. A request is one line, the reply is one JSON document.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
@@ -17,19 +17,19 @@ use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 
-use crate::cloud::ClaimError;
+use crate::cloud::{self, ClaimError};
 use crate::error::Failure;
 use crate::status::{Agent, Status};
 
 const SOCKET: &str = "control.sock";
 const MAX_LINE_BYTES: u64 = 4_096;
 
-/// A status is there at once.
+/// The agent answers at once.
 const STATUS_PATIENCE: Duration = Duration::from_secs(5);
-/// A claim takes a call to the service.
+/// A claim includes a call of the service.
 const CLAIM_PATIENCE: Duration = Duration::from_secs(120);
 
-/// What came of a claim.
+/// The outcome of a claim.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", tag = "outcome")]
 pub enum ClaimReply {
@@ -58,12 +58,14 @@ impl ClaimReply {
     }
 }
 
-/// The socket's path by way of an open directory: a socket's own path has room for 107 bytes, a state directory may be deeper.
+/// The socket's path through an open directory: the path of a socket is limited to 107 bytes, and
+/// the state directory's may be longer.
 fn socket_path(dir: &File) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}/{SOCKET}", dir.as_raw_fd()))
 }
 
-/// Answers until it is dropped. The state directory's lock must be held: a socket that is there is then a dead agent's.
+/// Serves until it is dropped. The state directory's lock must be held: a socket that exists is
+/// then a dead agent's.
 pub async fn serve(state_dir: &Path, agent: Arc<Agent>) -> io::Result<()> {
     let dir = File::open(state_dir)?;
     let path = socket_path(&dir);
@@ -72,14 +74,15 @@ pub async fn serve(state_dir: &Path, agent: Arc<Agent>) -> io::Result<()> {
         _ => {}
     }
     let listener = UnixListener::bind(&path)?;
-    // Whoever can connect can claim the hub; the directory may be one that others can enter.
+    // Every client that can connect can claim the hub, and other users may be able to enter the
+    // directory.
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))?;
     loop {
         let (stream, _) = listener.accept().await?;
         let agent = agent.clone();
         tokio::spawn(async move {
             if let Err(error) = answer(stream, &agent).await {
-                tracing::debug!(%error, "a command's question could not be answered");
+                tracing::debug!(%error, "a command's request could not be answered");
             }
         });
     }
@@ -96,41 +99,46 @@ async fn answer(stream: UnixStream, agent: &Agent) -> io::Result<()> {
         None if line.trim_end() == "status" => serde_json::to_vec(&agent.status())?,
         Some(("claim", code)) => {
             let code = SecretString::from(code.to_owned());
-            let claimed = agent.service.claim(&code, &agent.spool).await.map(|credentials| credentials.hub_uuid);
+            let claimed =
+                cloud::claim(&agent.service, &code, &agent.spool).await.map(|credentials| credentials.hub_uuid);
             serde_json::to_vec(&ClaimReply::from(claimed))?
         }
-        _ => return Err(io::Error::other("unknown question")),
+        _ => return Err(io::Error::other("unknown request")),
     };
     write.write_all(&reply).await?;
     write.shutdown().await
 }
 
-/// The running agent's status, `None` when no agent runs on this state directory.
-pub fn ask_status(state_dir: &Path) -> Result<Option<Status>, Failure> {
-    ask(state_dir, "status", STATUS_PATIENCE)
+/// The running agent's status; `None` if no agent runs on this state directory.
+pub fn request_status(state_dir: &Path) -> Result<Option<Status>, Failure> {
+    request(state_dir, "status", STATUS_PATIENCE)
 }
 
-/// Has the running agent claim the hub, `None` when none runs.
-pub fn ask_claim(state_dir: &Path, code: &SecretString) -> Result<Option<ClaimReply>, Failure> {
-    // A line is a question: no code has a line break in it.
+/// Has the running agent claim the hub; `None` if no agent runs.
+pub fn request_claim(state_dir: &Path, code: &SecretString) -> Result<Option<ClaimReply>, Failure> {
+    // A request is one line, and no code contains a line break.
     let code = code.expose_secret().split_whitespace().collect::<String>();
-    ask(state_dir, &format!("claim {code}"), CLAIM_PATIENCE)
+    request(state_dir, &format!("claim {code}"), CLAIM_PATIENCE)
 }
 
-fn ask<T: DeserializeOwned>(state_dir: &Path, question: &str, patience: Duration) -> Result<Option<T>, Failure> {
-    let reply = match exchange(state_dir, question, patience) {
+fn request<T: DeserializeOwned>(
+    state_dir: &Path,
+    request_line: &str,
+    patience: Duration,
+) -> Result<Option<T>, Failure> {
+    let reply = match exchange(state_dir, request_line, patience) {
         Ok(reply) => reply,
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => return Ok(None),
         Err(error) if error.kind() == ErrorKind::PermissionDenied => {
             return Err(Failure::Failed(format!(
-                "{} is closed to this user; run this command as root or as the agent's user (sudo -u hub-agent)",
+                "{} cannot be read by this user; run this command as root or as the agent's user (sudo -u hub-agent)",
                 state_dir.display()
             )));
         }
-        // What a socket's timeout looks like.
+        // The error of a socket's timeout.
         Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
             return Err(Failure::Failed(format!(
-                "an agent runs, and does not answer within {} s: it hangs or is stopped (systemctl restart hub-agent)",
+                "an agent is running but does not answer within {} s; restart it (systemctl restart hub-agent)",
                 patience.as_secs()
             )));
         }
@@ -138,17 +146,17 @@ fn ask<T: DeserializeOwned>(state_dir: &Path, question: &str, patience: Duration
     };
     serde_json::from_slice(&reply).map(Some).map_err(|error| {
         Failure::Failed(format!(
-            "the running agent's answer is not understood ({error}); is it of another version? Restart it"
+            "the running agent's answer is not understood ({error}); it may be another version: restart it"
         ))
     })
 }
 
-fn exchange(state_dir: &Path, question: &str, patience: Duration) -> io::Result<Vec<u8>> {
+fn exchange(state_dir: &Path, request_line: &str, patience: Duration) -> io::Result<Vec<u8>> {
     let dir = File::open(state_dir)?;
     let mut stream = BlockingStream::connect(socket_path(&dir))?;
     stream.set_read_timeout(Some(patience))?;
     stream.set_write_timeout(Some(patience))?;
-    stream.write_all(format!("{question}\n").as_bytes())?;
+    stream.write_all(format!("{request_line}\n").as_bytes())?;
     let mut reply = Vec::new();
     stream.read_to_end(&mut reply)?;
     Ok(reply)

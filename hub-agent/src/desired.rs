@@ -1,5 +1,6 @@
-//! What the service wants of this hub, and what it is told of the adapters: operators' roles and jobs come in over a request that waits
-//! for them, adapter snapshots go out when something changed. The roles are kept on disk, so that an adapter that is switched off stays so offline.
+//! The desired state and the adapters: operators' roles and jobs come in over a request that waits
+//! for changes, and a snapshot of the adapters goes out when one has changed. The roles are stored
+//! on disk, so that an adapter that was disabled stays disabled while the hub is offline.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use tokio::time::Instant;
 use crate::backoff::Backoff;
 use crate::cloud::{Access, Answer, CallError, Request, Service};
 use crate::identity::StateDir;
-use crate::jobs::{Wanted, WantedJob};
+use crate::jobs::{RequestedJob, RequestedJobs};
 
 type Roles = BTreeMap<String, AdapterRole>;
 
@@ -26,16 +27,17 @@ const ROLES_FILE: &str = "adapter-roles.json";
 /// How long the service is asked to hold the request.
 const HOLD: Duration = Duration::from_secs(55);
 
-/// An answer that comes sooner without news is from a service that does not hold requests.
+/// A service that answers sooner without a change does not hold requests and is polled.
 const HELD_AT_LEAST: Duration = Duration::from_secs(1);
 const POLL_EVERY: Duration = Duration::from_secs(30);
 
-/// Adapters come and go in bursts: the service gets what they look like after this long.
-const SETTLE: Duration = Duration::from_secs(2);
+/// Adapters change in bursts: a snapshot is sent this long after the first change.
+const BURST: Duration = Duration::from_secs(2);
 
 const BACKOFF: Backoff = Backoff::new(Duration::from_secs(2), Duration::from_secs(300));
 
-/// What is needed here of the desired state. Jobs and roles are read one by one: what a newer service knows more of is not to cost the rest.
+/// The part of the desired state that is used here. Jobs and roles are parsed one by one: one that
+/// only a newer agent understands must not cost the others.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct DesiredState {
@@ -51,11 +53,11 @@ struct Settings {
     adapter_roles: BTreeMap<String, Value>,
 }
 
-/// The roles that were last known, for a start without the service.
+/// The last known roles, for a start without the service.
 pub fn load_roles(state_dir: &StateDir) -> Roles {
     let Ok(bytes) = std::fs::read(state_dir.path().join(ROLES_FILE)) else { return Roles::new() };
     serde_json::from_slice(&bytes).unwrap_or_else(|error| {
-        tracing::warn!(%error, "the adapters' roles on disk are damaged; all of them scan until the service is asked");
+        tracing::warn!(%error, "the file of the adapters' roles is damaged; all adapters scan until the service answers");
         Roles::new()
     })
 }
@@ -65,7 +67,7 @@ pub async fn follow(
     service: Arc<Service>,
     state_dir: Arc<StateDir>,
     roles: watch::Sender<Roles>,
-    jobs: watch::Sender<Wanted>,
+    jobs: watch::Sender<RequestedJobs>,
     request_timeout: Duration,
 ) {
     let mut access = service.access();
@@ -74,34 +76,34 @@ pub async fn follow(
     loop {
         let hub_uuid = granted(&mut access).await;
         let etag = seen.as_ref().filter(|(hub, _)| *hub == hub_uuid).map(|(_, etag)| etag.as_str());
-        // What is not known yet is wanted now; only news is waited for.
+        // Only a change is waited for: the first state is requested at once.
         let hold = if etag.is_some() { HOLD } else { Duration::ZERO };
         let mut request = Request::get(format!("/v1/hubs/{hub_uuid}/desired-state?wait={}", hold.as_secs()));
         if let Some(etag) = etag {
             request = request.header(IF_NONE_MATCH, etag);
         }
         request.timeout = Some(hold + request_timeout);
-        let asked_at = Instant::now();
+        let requested_at = Instant::now();
         let rest = match service.call(&request).await {
             Ok(answer) if answer.status == 304 => {
                 backoff.reset();
-                if asked_at.elapsed() < HELD_AT_LEAST { POLL_EVERY } else { Duration::ZERO }
+                if requested_at.elapsed() < HELD_AT_LEAST { POLL_EVERY } else { Duration::ZERO }
             }
             Ok(answer) if answer.is_success() => match answer.data::<DesiredState>() {
                 Ok(state) => {
                     backoff.reset();
-                    let told = Some(state.jobs.iter().filter_map(wanted_job).collect());
-                    jobs.send_if_modified(|wanted| {
-                        let is_news = *wanted != told;
-                        *wanted = told;
-                        is_news
+                    let received = Some(state.jobs.iter().filter_map(requested_job).collect());
+                    jobs.send_if_modified(|requested| {
+                        let is_changed = *requested != received;
+                        *requested = received;
+                        is_changed
                     });
-                    apply(state, &state_dir, &roles);
+                    apply(state, &state_dir, &roles).await;
                     seen = answer.etag.map(|etag| (hub_uuid, etag));
                     if seen.is_none() { POLL_EVERY } else { Duration::ZERO }
                 }
                 Err(error) => {
-                    tracing::debug!(%error, "the desired state is not understood");
+                    tracing::debug!(%error, "the desired state is not understood; it is requested again");
                     backoff.next(None)
                 }
             },
@@ -113,52 +115,53 @@ pub async fn follow(
     }
 }
 
-/// A job as it is told; nothing when it does not even say which one it is.
-fn wanted_job(told: &Value) -> Option<WantedJob> {
-    let error = match DesiredJob::deserialize(told) {
-        Ok(job) => return Some(WantedJob::Known(job)),
+/// A job of the desired state; `None` if it does not even have a uuid.
+fn requested_job(json: &Value) -> Option<RequestedJob> {
+    let error = match DesiredJob::deserialize(json) {
+        Ok(job) => return Some(RequestedJob::Known(job)),
         Err(error) => error,
     };
-    let job_uuid = told.get("hubJobUuid").and_then(Value::as_str).and_then(|uuid| uuid.parse().ok());
+    let job_uuid = json.get("hubJobUuid").and_then(Value::as_str).and_then(|uuid| uuid.parse().ok());
     if job_uuid.is_none() {
-        tracing::warn!(%error, "the service wants a job done that is not understood");
+        tracing::warn!(%error, "the service requests a job that is not understood");
     }
-    Some(WantedJob::NotUnderstood { hub_job_uuid: job_uuid?, why: error.to_string() })
+    Some(RequestedJob::NotUnderstood { hub_job_uuid: job_uuid?, error: error.to_string() })
 }
 
-fn apply(state: DesiredState, state_dir: &StateDir, roles: &watch::Sender<Roles>) {
+async fn apply(state: DesiredState, state_dir: &StateDir, roles: &watch::Sender<Roles>) {
     let known = state.settings.adapter_roles.into_iter().filter_map(|(address, role)| {
         let role = AdapterRole::deserialize(&role)
             .inspect_err(|error| tracing::warn!(%error, address, "an adapter's role is not understood; it scans"));
         Some((address.to_ascii_uppercase(), role.ok()?))
     });
-    let wanted: Roles = known.collect();
-    if *roles.borrow() == wanted {
+    let desired: Roles = known.collect();
+    if *roles.borrow() == desired {
         return;
     }
-    tracing::info!(revision = state.revision, roles = ?wanted, "an operator set what the adapters are used for");
-    let saved = serde_json::to_vec(&wanted)
-        .map_err(std::io::Error::other)
-        .and_then(|json| state_dir.replace(ROLES_FILE, &json));
+    tracing::info!(revision = state.revision, roles = ?desired, "an operator changed the adapters' roles");
+    let saved = match serde_json::to_vec(&desired) {
+        Ok(json) => state_dir.replace(ROLES_FILE, json).await,
+        Err(error) => Err(error.into()),
+    };
     if let Err(error) = saved {
-        tracing::warn!(%error, "the adapters' roles cannot be written; they are forgotten at the next start");
+        tracing::warn!(%error, "the adapters' roles cannot be written; a restart forgets them");
     }
-    roles.send_replace(wanted);
+    roles.send_replace(desired);
 }
 
-/// Tells the service of the adapters whenever one changes, until it is dropped.
-pub async fn tell_adapters(service: Arc<Service>, mut adapters: watch::Receiver<Vec<Adapter>>) {
+/// Reports the adapters to the service whenever one changes, until it is dropped.
+pub async fn report_adapters(service: Arc<Service>, mut adapters: watch::Receiver<Vec<Adapter>>) {
     let mut access = service.access();
     let mut backoff = BACKOFF;
-    let mut told: Option<(HubUuid, Vec<Adapter>)> = None;
+    let mut reported: Option<(HubUuid, Vec<Adapter>)> = None;
     loop {
-        tokio::time::sleep(SETTLE).await;
+        tokio::time::sleep(BURST).await;
         let hub_uuid = granted(&mut access).await;
         let now = (hub_uuid, adapters.borrow_and_update().clone());
-        if told.as_ref() == Some(&now) {
+        if reported.as_ref() == Some(&now) {
             tokio::select! {
                 changed = adapters.changed() => if changed.is_err() {
-                    // The radio has ended: the service keeps what it was told last.
+                    // The radio has ended: the service keeps the last snapshot.
                     return std::future::pending().await;
                 },
                 _ = access.changed() => {}
@@ -169,16 +172,16 @@ pub async fn tell_adapters(service: Arc<Service>, mut adapters: watch::Receiver<
         let body = match serde_json::to_vec(&snapshot) {
             Ok(body) => body,
             Err(error) => {
-                tracing::error!(%error, "the adapters cannot be written as JSON");
-                told = Some(now);
+                tracing::error!(%error, "the adapters cannot be encoded as JSON");
+                reported = Some(now);
                 continue;
             }
         };
         let rest = match service.call(&Request::post_json("/v1/hubs/adapters", body)).await {
-            // Not from a login page, which answers 200 to anything.
+            // A login page answers 200 to anything.
             Ok(answer) if answer.is_success() && answer.data::<serde_json::Value>().is_ok() => {
                 backoff.reset();
-                told = Some(now);
+                reported = Some(now);
                 Duration::ZERO
             }
             Ok(answer) => refused(&answer, "the adapters", &mut backoff),
@@ -190,7 +193,7 @@ pub async fn tell_adapters(service: Arc<Service>, mut adapters: watch::Receiver<
 }
 
 fn refused(answer: &Answer, what: &str, backoff: &mut Backoff) -> Duration {
-    tracing::debug!(reason = answer.reason(), what, "the service does not take a request; it is tried again");
+    tracing::debug!(reason = answer.reason(), what, "the service did not accept a request; it is tried again");
     backoff.next(answer.retry_after)
 }
 
@@ -212,8 +215,8 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    #[test]
-    fn what_a_newer_service_adds_does_not_cost_the_rest() {
+    #[tokio::test]
+    async fn what_a_newer_service_adds_does_not_cost_the_rest() {
         let (known, unknown) = (hub_protocol::HubJobUuid::new(), hub_protocol::HubJobUuid::new());
         let deadline = "2026-11-22T00:00:00Z";
         let state: DesiredState = serde_json::from_value(json!({
@@ -227,13 +230,13 @@ mod tests {
             "settings": {"adapterRoles": {"aa:00": "JAMMER", "aa:01": "DISABLED"}, "later": true}
         }))
         .unwrap();
-        let jobs: Vec<WantedJob> = state.jobs.iter().filter_map(wanted_job).collect();
-        assert_eq!(jobs.iter().map(WantedJob::hub_job_uuid).collect::<Vec<_>>(), [unknown, known]);
-        assert!(matches!(&jobs[0], WantedJob::NotUnderstood { why, .. } if why.contains("REBOOT")), "{jobs:?}");
-        assert!(matches!(&jobs[1], WantedJob::Known(_)));
+        let jobs: Vec<RequestedJob> = state.jobs.iter().filter_map(requested_job).collect();
+        assert_eq!(jobs.iter().map(RequestedJob::hub_job_uuid).collect::<Vec<_>>(), [unknown, known]);
+        assert!(matches!(&jobs[0], RequestedJob::NotUnderstood { error, .. } if error.contains("REBOOT")), "{jobs:?}");
+        assert!(matches!(&jobs[1], RequestedJob::Known(_)));
         let dir = tempfile::tempdir().unwrap();
         let roles = watch::Sender::new(Roles::new());
-        apply(state, &StateDir::open(dir.path()).unwrap(), &roles);
+        apply(state, &StateDir::open(dir.path()).unwrap(), &roles).await;
         assert_eq!(*roles.borrow(), Roles::from([("AA:01".to_owned(), AdapterRole::Disabled)]));
     }
 }

@@ -1,17 +1,17 @@
-//! How a command of this program fails: what to tell the person, and which exit code scripts and systemd see.
-//! Never carries a secret.
+//! How a command fails: the message for the person, and the exit code for scripts and systemd.
+//! Never contains a secret.
 
 use std::fmt;
 use std::process::ExitCode;
 
-/// A command could not do what it was asked to. The message says what to do next.
+/// A command failed. The message says what to do next.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Failure {
     /// Exit code 1.
     Failed(String),
     /// Exit code 3: a setting is missing, unknown or wrong.
     Config(String),
-    /// Exit code 75 (`EX_TEMPFAIL`): the same command may well succeed later.
+    /// Exit code 75 (`EX_TEMPFAIL`): the same command may succeed later.
     TryAgain(String),
 }
 

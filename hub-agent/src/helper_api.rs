@@ -1,9 +1,11 @@
-//! What the agent asks of `hub-agent-helper`, the part of it that is root: one line of JSON asks, one line answers, then the connection ends.
-//! Types and the asking side; it blocks, so that tasks call it within `spawn_blocking`. Nothing in a request is believed: the helper checks
-//! every release itself. All requests can be repeated: after an answer that was lost, ask again.
+//! The interface between the agent and `hub-agent-helper`, its part that runs as root: a request is
+//! one line of JSON, the answer is one line, then the connection ends. The client blocks, so tasks
+//! call it within `spawn_blocking`. The helper trusts nothing in a request: it verifies every
+//! release itself. Every request can be repeated, for example after a lost answer.
 //!
-//! An app's way: `stage_app`, `activate_app` (the unit runs the new release), then `commit_app` to keep it or `rollback_app` to go back to
-//! what was committed before, which is nothing after a first installation.
+//! The life of an app's release: `stage_app`, `activate_app` (the unit runs the new release), then
+//! `commit_app` to keep it, or `rollback_app` to restore the committed release. After a first
+//! installation there is none, and the app is removed.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -16,51 +18,58 @@ use serde::{Deserialize, Serialize};
 
 /// Where systemd listens for the helper.
 pub const SOCKET: &str = "/run/hub-agent-helper/socket";
-/// Most bytes of a request, and of an answer.
+/// The most bytes of a request, and of an answer.
 pub const MAX_LINE_BYTES: u64 = 512 << 10;
 
-/// Copying, checking and unpacking takes what the disk takes.
+/// Copying, checking and unpacking take as long as the disk needs.
 const STAGE_PATIENCE: Duration = Duration::from_secs(3_600);
-/// Starting and stopping units takes up to their own time limits; others may be ahead in line.
+/// Starting and stopping units may take up to their own time limits, and other requests may come
+/// first.
 const PATIENCE: Duration = Duration::from_secs(600);
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "request", rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
 pub enum Request {
-    /// Checks a release and unpacks it beside what runs: [`Staged`]. Staged releases that are neither active nor committed make room for it.
+    /// Checks a release and unpacks it beside the running one: [`Staged`]. Removes staged releases
+    /// that are neither active nor committed.
     StageApp {
         app_uuid: AppUuid,
         release_uuid: ReleaseUuid,
-        /// Exactly as it was signed.
+        /// Byte for byte as it was signed.
         manifest: String,
         signature: String,
-        /// The downloaded file, as a path relative to the agent's state directory and without links in it.
+        /// The downloaded file: a path relative to the agent's state directory, without links in
+        /// it.
         file: PathBuf,
     },
-    /// Makes the app's unit run a staged release, and starts it: [`Done`]. [`Reason::StartFailed`] leaves the release active: roll it back.
+    /// Has the app's unit run a staged release, and starts it: [`Done`]. After
+    /// [`Reason::StartFailed`] the release stays active: roll it back.
     ActivateApp { app_uuid: AppUuid, release_uuid: ReleaseUuid },
-    /// Back to the committed release, started; without one, the app is removed: [`Done`]. What was staged goes. Does nothing when the
-    /// committed release is the active one.
+    /// Starts the committed release again; if there is none, removes the app: [`Done`]. Staged
+    /// releases are removed. Does nothing if the committed release is active.
     RollbackApp { app_uuid: AppUuid },
-    /// Keeps the active release: raises the counter below which the hub does not go back, and drops all others: [`Done`].
+    /// Keeps the active release: raises the hub's minimum counter to the release's, and removes all
+    /// other releases: [`Done`].
     CommitApp { app_uuid: AppUuid },
-    /// Stops the app and removes its unit, its releases and its files: [`Done`], also when there is no such app.
+    /// Stops the app and removes its unit, its releases and its files: [`Done`], also if there is
+    /// no such app.
     RemoveApp { app_uuid: AppUuid },
-    /// Every app there is: [`AppStates`].
+    /// Every app on this hub: [`AppStates`].
     AppStates {},
-    /// Checks a release of the agent and puts it beside the others: [`StagedAgent`].
+    /// Checks a release of the agent and stores it beside the others: [`StagedAgent`].
     StageAgent {
         manifest: String,
         signature: String,
         /// As for an app.
         file: PathBuf,
-        /// Directories of versions that must stay: the one that runs, the confirmed one, one on trial.
+        /// Directories of versions that must stay: the running one, the confirmed one, one on
+        /// trial.
         in_use: Vec<String>,
     },
-    /// Removes all versions of the agent but these: [`Done`].
+    /// Removes all other versions of the agent: [`Done`].
     CleanAgent {
         in_use: Vec<String>,
-        /// A version that has proven itself: the counter below which the hub does not go back becomes its own.
+        /// A version that works: its counter becomes the hub's minimum.
         #[serde(default)]
         confirmed: Option<String>,
     },
@@ -73,7 +82,7 @@ pub enum Answer<T> {
     Refused(Refusal),
 }
 
-/// It is done, and on disk.
+/// The request is done, and on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Done {}
 
@@ -82,14 +91,15 @@ pub struct Done {}
 pub struct Staged {
     pub name: String,
     pub version: String,
-    /// For so long it has to run before it is kept.
+    /// How long it has to run before it is kept.
     pub health_secs: u32,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StagedAgent {
-    /// Name of the version's directory in `/var/lib/hub-agent-versions`: `<version>-<first 12 digits of its sha256>`. `hub-agent` is in it.
+    /// The version's directory in `/var/lib/hub-agent-versions`: `<version>-<first 12 digits of its
+    /// sha256>`. It contains `hub-agent`.
     pub dir: String,
     pub version: String,
 }
@@ -105,13 +115,14 @@ pub struct AppStates {
 pub struct AppState {
     pub app_uuid: AppUuid,
     pub name: String,
-    /// What its unit runs; nothing while its first release is only staged.
+    /// What its unit runs; `None` while its first release is only staged.
     pub active: Option<AppRelease>,
-    /// What a rollback goes back to. The same as `active`, unless that is on trial.
+    /// What a rollback restores. The same as `active`, unless that is on trial.
     pub committed: Option<AppRelease>,
-    /// Releases that are staged and neither active nor committed.
+    /// Staged releases that are neither active nor committed.
     pub staged: Vec<ReleaseUuid>,
-    /// What systemd says of the unit, when there is an active release. Nothing where the helper works on a root directory that does not run.
+    /// The unit's state, if there is an active release. `None` if the helper works on a root
+    /// directory that is not running.
     pub unit: Option<UnitState>,
 }
 
@@ -123,25 +134,28 @@ pub struct AppRelease {
     pub health_secs: u32,
 }
 
-/// A unit in systemd's own words.
+/// A unit, in systemd's terms.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UnitState {
-    /// `active`, `activating` (also while it waits to be started again), `deactivating`, `inactive` or `failed`.
+    /// `active`, `activating` (also while it waits for its restart), `deactivating`, `inactive` or
+    /// `failed`.
     pub active_state: String,
     /// Such as `running`, `auto-restart`, `dead` or `failed`.
     pub sub_state: String,
-    /// Why it last ended: `success`, `exit-code`, `signal`, `oom-kill`, `start-limit-hit` and others.
+    /// Why it last ended: `success`, `exit-code`, `signal`, `oom-kill`, `start-limit-hit` and
+    /// others.
     pub result: String,
-    /// How its main process last ended, such as `exit status 1` or `signal 9`; nothing before it has.
+    /// How its main process last ended, such as `exit status 1` or `signal 9`; `None` before that.
     pub exit: Option<String>,
-    /// How often systemd has started it again by itself since it was last activated.
+    /// How often systemd has restarted it since it was last activated.
     pub restarts: u64,
-    /// It is in `sub_state` for so long.
+    /// How long it has been in `sub_state`.
     pub for_secs: u64,
 }
 
-/// Why a request was not done. Nothing has changed then, but for [`Reason::StartFailed`] and [`Reason::Internal`].
+/// Why a request was not done. Nothing has changed, except after [`Reason::StartFailed`] and
+/// [`Reason::Internal`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
 pub struct Refusal {
@@ -155,37 +169,38 @@ pub struct Refusal {
 pub enum Reason {
     /// The peer is neither root nor the agent's user.
     Forbidden,
-    /// The request is not one.
+    /// The request is malformed.
     BadRequest,
-    /// No key of this hub signed the manifest, or it is not a manifest.
+    /// No key on this hub signed the manifest, or it is not a manifest.
     Untrusted,
-    /// An agent's release where an app's belongs, or the other way round.
+    /// A release of the agent instead of an app's, or the reverse.
     WrongKind,
     WrongArchitecture,
-    /// The hub has committed a release with a higher counter, and this one does not say that it is a downgrade.
+    /// The hub has committed a release with a higher counter, and this one is not marked as a
+    /// downgrade.
     CounterTooLow,
     /// This app was installed under another name.
     WrongName,
-    /// The file is not there, or not a regular file below the agent's state directory.
+    /// The file does not exist, or is not a regular file below the agent's state directory.
     FileUnreadable,
     /// The file is not the one the manifest describes.
     DigestMismatch,
-    /// The archive has something in it that no app may have, or not the entry point.
+    /// The archive contains something that no app may have, or lacks the entry point.
     ArchiveRefused,
-    /// Another release is there under this release's uuid; or all versions of the agent are in use.
+    /// This release's uuid is used by another release; or all versions of the agent are in use.
     Conflict,
-    /// The disk has too little room.
+    /// The disk has too little space.
     NoSpace,
     /// There is no such app, or the release is not staged.
     NotStaged,
     /// systemd could not start it.
     StartFailed,
-    /// The helper failed: a disk, systemd. Worth trying again.
+    /// The helper itself failed: the disk, or systemd. Try again.
     Internal,
 }
 
 impl Reason {
-    /// Whether the same release, asked for again, will be refused again.
+    /// Whether the same release will be refused again.
     pub const fn condemns_release(self) -> bool {
         matches!(
             self,
@@ -196,14 +211,14 @@ impl Reason {
 
 #[derive(Debug, thiserror::Error)]
 pub enum HelperError {
-    /// It may have been done. Ask again.
+    /// It may have been done. Repeat the request.
     #[error("hub-agent-helper does not answer: {0}")]
     NoAnswer(#[from] io::Error),
     #[error("hub-agent-helper refuses: {0}")]
     Refused(#[from] Refusal),
 }
 
-/// The asking side.
+/// The client.
 #[derive(Clone, Debug)]
 pub struct Helper {
     socket: PathBuf,
@@ -253,7 +268,7 @@ impl Helper {
         self.app_states_within(PATIENCE)
     }
 
-    /// For who would rather have no answer than a late one.
+    /// For callers that prefer no answer to a late one.
     pub fn app_states_within(&self, patience: Duration) -> Result<Vec<AppState>, HelperError> {
         self.ask(&Request::AppStates {}, patience).map(|AppStates { apps }| apps)
     }
@@ -285,7 +300,7 @@ impl Helper {
         let mut stream = UnixStream::connect(&self.socket)?;
         stream.set_read_timeout(Some(patience))?;
         stream.set_write_timeout(Some(PATIENCE))?;
-        // A helper that refuses without reading has answered all the same.
+        // A helper that refuses without reading has also answered.
         let sent = stream.write_all(&line);
         let mut answer = Vec::new();
         BufReader::new(stream.take(MAX_LINE_BYTES)).read_until(b'\n', &mut answer)?;

@@ -1,12 +1,14 @@
-//! Who this hub is: its hardware identity, and the credentials the service gave it, in the state directory.
-//! Files are replaced whole or not at all, and only their owner can read them. Never logs a token.
+//! The state directory and the hub's identity in it: the hardware identity and the credentials that
+//! the service issued. Only their owner can read the files. Never logs a token.
 
 use std::fs::{File, TryLockError};
-use std::io::{self, Write};
+use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use aws_lc_rs::hmac;
+use hub_agent::durable;
 use hub_protocol::claim::HubCredentials;
 use hub_protocol::{HubUuid, TenantUuid, Timestamp};
 use secrecy::{ExposeSecret, SecretString};
@@ -20,7 +22,7 @@ const IDENTITY_FILE: &str = "device-instance-id";
 const CLAIM_KEY_FILE: &str = "claim-key";
 const LOCK_FILE: &str = "lock";
 
-/// What the service gave this hub. The tokens open the hub's door: they are never printed.
+/// What the service issued to this hub. The tokens are secrets and are never printed.
 #[derive(Clone, Debug)]
 pub struct Credentials {
     pub hub_uuid: HubUuid,
@@ -31,13 +33,13 @@ pub struct Credentials {
 }
 
 impl From<HubCredentials> for Credentials {
-    fn from(given: HubCredentials) -> Self {
+    fn from(issued: HubCredentials) -> Self {
         Self {
-            hub_uuid: given.hub_uuid,
-            tenant_uuid: given.tenant_uuid,
-            access_token: given.access_token.into(),
-            refresh_token: given.refresh_token.into(),
-            expires_at: given.expires_at,
+            hub_uuid: issued.hub_uuid,
+            tenant_uuid: issued.tenant_uuid,
+            access_token: issued.access_token.into(),
+            refresh_token: issued.refresh_token.into(),
+            expires_at: issued.expires_at,
         }
     }
 }
@@ -53,7 +55,8 @@ struct CredentialsFile {
     expires_at: Timestamp,
 }
 
-/// The credentials in a file, or the line at which it is damaged: the parser's own text could quote a token.
+/// The credentials in a file, or the line at which it is damaged: the parser's own message could
+/// quote a token.
 pub fn parse_credentials(bytes: &[u8]) -> Result<Credentials, usize> {
     let file: CredentialsFile = serde_json::from_slice(bytes).map_err(|error| error.line())?;
     Ok(Credentials {
@@ -65,31 +68,37 @@ pub fn parse_credentials(bytes: &[u8]) -> Result<Credentials, usize> {
     })
 }
 
-/// A state directory that others can enter is closed to them, where it is ours. One with the sticky bit is meant for all, such as `/tmp`.
+/// Closes a state directory of this user to all others. One with the sticky bit, such as `/tmp`, is
+/// meant for everybody and stays as it is.
 fn close_to_others(path: &Path) -> io::Result<()> {
     let metadata = std::fs::metadata(path)?;
     let is_ours = metadata.uid() == rustix::process::geteuid().as_raw();
     let mode = metadata.mode() & 0o7777;
     if metadata.is_dir() && is_ours && mode & 0o077 != 0 && mode & 0o1000 == 0 {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o700))?;
-        tracing::warn!(directory = %path.display(), mode = format!("{mode:03o}"), "the state directory was open to others and is closed to them now");
+        tracing::warn!(
+            directory = %path.display(), mode = format!("{mode:03o}"),
+            "the state directory was open to other users; it is closed to them now"
+        );
     }
     Ok(())
 }
 
-/// The directory everything durable lives in, held by this process alone for as long as the value lives.
+/// The directory of everything durable, locked by this process as long as the value lives.
 #[derive(Debug)]
 pub struct StateDir {
     path: PathBuf,
     _lock: File,
+    /// Held by the write that is under way: see [`StateDir::on_disk`].
+    writing: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl StateDir {
-    /// Makes the directory if need be and locks it.
+    /// Creates the directory if it does not exist, and locks it.
     pub fn open(path: &Path) -> Result<Self, Failure> {
         let failed = |what: &str, error: io::Error| {
             Failure::Failed(format!(
-                "cannot {what} the state directory {}: {error}; --state-dir names another",
+                "cannot {what} the state directory {}: {error}; --state-dir selects another",
                 path.display()
             ))
         };
@@ -98,9 +107,9 @@ impl StateDir {
                 .recursive(true)
                 .mode(0o700)
                 .create(path)
-                .map_err(|error| failed("make", error))?;
+                .map_err(|error| failed("create", error))?;
         }
-        close_to_others(path).map_err(|error| failed("look at", error))?;
+        close_to_others(path).map_err(|error| failed("read", error))?;
         let lock = File::options()
             .create(true)
             .truncate(false)
@@ -109,7 +118,7 @@ impl StateDir {
             .open(path.join(LOCK_FILE))
             .map_err(|error| failed("write to", error))?;
         match lock.try_lock() {
-            Ok(()) => Ok(Self { path: path.to_owned(), _lock: lock }),
+            Ok(()) => Ok(Self { path: path.to_owned(), _lock: lock, writing: Arc::default() }),
             Err(TryLockError::WouldBlock) => Err(Failure::Failed(format!(
                 "another agent is running on {}; stop it first, or give this one a --state-dir of its own",
                 path.display()
@@ -120,6 +129,35 @@ impl StateDir {
 
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Runs `write` with the directory's path, on a thread that may wait for the disk. The agent's
+    /// tasks share one thread, so none of them writes a file of the state directory itself.
+    ///
+    /// Writes run one at a time, in the order of the calls. One that has begun is finished even if
+    /// its caller stops waiting: a later write never overtakes it and always has the last word.
+    pub async fn on_disk<T: Send + 'static>(
+        &self,
+        write: impl FnOnce(&Path) -> io::Result<T> + Send + 'static,
+    ) -> io::Result<T> {
+        let path = self.path.clone();
+        let writing = self.writing.clone().lock_owned().await;
+        let written = tokio::task::spawn_blocking(move || {
+            let written = write(&path);
+            drop(writing);
+            written
+        });
+        written.await.map_err(io::Error::other)?
+    }
+
+    /// Replaces the content of the file `name`. It is on disk when this returns.
+    pub async fn replace(&self, name: &'static str, content: Vec<u8>) -> io::Result<()> {
+        self.on_disk(move |path| durable::replace(path, name, &content)).await
+    }
+
+    /// Removes the file `name`, if it exists.
+    pub async fn remove(&self, name: &'static str) -> io::Result<()> {
+        self.on_disk(move |path| durable::remove(&path.join(name))).await
     }
 
     /// The credentials of the last claim, `None` before the first.
@@ -133,7 +171,7 @@ impl StateDir {
         match parse_credentials(&bytes) {
             Ok(credentials) => Ok(Some(credentials)),
             Err(line) => {
-                // A hub without credentials can be claimed again; one that does not start helps nobody.
+                // A hub without credentials can be claimed again; one that does not start cannot.
                 tracing::error!(
                     file = %path.display(), line,
                     "the credentials file is damaged and is not used; claim this hub again"
@@ -143,14 +181,17 @@ impl StateDir {
         }
     }
 
-    /// Makes sure that credentials could be written now: a claim code is used up by the claim, written or not.
-    pub fn check_room(&self) -> io::Result<()> {
-        let probe = format!("{CREDENTIALS_FILE}.probe");
-        self.replace(&probe, &[b' '; 16 << 10])?;
-        std::fs::remove_file(self.path.join(probe))
+    /// Fails if credentials could not be written now: a claim uses its code up either way.
+    pub async fn check_space(&self) -> io::Result<()> {
+        self.on_disk(|path| {
+            let probe = format!("{CREDENTIALS_FILE}.probe");
+            durable::replace(path, &probe, &[b' '; 16 << 10])?;
+            durable::remove(&path.join(probe))
+        })
+        .await
     }
 
-    pub fn save_credentials(&self, credentials: &Credentials) -> io::Result<()> {
+    pub async fn save_credentials(&self, credentials: &Credentials) -> io::Result<()> {
         let file = CredentialsFile {
             hub_uuid: credentials.hub_uuid,
             tenant_uuid: credentials.tenant_uuid,
@@ -159,60 +200,51 @@ impl StateDir {
             expires_at: credentials.expires_at,
         };
         let text = serde_json::to_vec_pretty(&file).map_err(io::Error::other)?;
-        self.replace(CREDENTIALS_FILE, &text)
+        self.replace(CREDENTIALS_FILE, text).await
     }
 
-    /// Puts `content` in place of the file's old content: after a crash or a power cut it is the one or the other, whole.
-    pub fn replace(&self, name: &str, content: &[u8]) -> io::Result<()> {
-        let target = self.path.join(name);
-        let fresh = self.path.join(format!("{name}.new"));
-        let mut file = File::options().create(true).truncate(true).write(true).mode(0o600).open(&fresh)?;
-        file.write_all(content)?;
-        file.sync_all()?;
-        std::fs::rename(&fresh, &target)?;
-        File::open(&self.path)?.sync_all()
-    }
-
-    /// The hub's stable hardware identity: the given one, else one derived from the machine's id, else one made up once.
-    pub fn device_instance_id(&self, given: Option<&str>) -> Result<String, Failure> {
-        if let Some(given) = given {
-            return Ok(given.to_owned());
+    /// The hub's stable hardware identity: the configured one, else one derived from the machine's
+    /// id, else one that is generated once. Called at the start, before any task runs.
+    pub fn device_instance_id(&self, configured: Option<&str>) -> Result<String, Failure> {
+        if let Some(configured) = configured {
+            return Ok(configured.to_owned());
         }
         if let Some(machine_id) = read_machine_id(Path::new("/etc/machine-id")) {
             return Ok(derive_identity(&machine_id));
         }
-        self.made_up_once(IDENTITY_FILE).map_err(|error| {
-            Failure::Failed(format!("cannot keep {}: {error}", self.path.join(IDENTITY_FILE).display()))
+        generated_once(&self.path, IDENTITY_FILE).map_err(|error| {
+            Failure::Failed(format!("cannot write {}: {error}", self.path.join(IDENTITY_FILE).display()))
         })
     }
 
-    /// Tells this hub's claims from everyone else's, so that one whose answer was lost can be sent again with the same code.
-    pub fn claim_key(&self) -> io::Result<String> {
-        self.made_up_once(CLAIM_KEY_FILE)
+    /// The idempotency key of this hub's claims: one whose answer was lost can be repeated with the
+    /// same code.
+    pub async fn claim_key(&self) -> io::Result<String> {
+        self.on_disk(|path| generated_once(path, CLAIM_KEY_FILE)).await
     }
+}
 
-    /// What the file holds: random text, made when first asked for.
-    fn made_up_once(&self, name: &str) -> io::Result<String> {
-        match std::fs::read_to_string(self.path.join(name)) {
-            Ok(text) if !text.trim().is_empty() => Ok(text.trim().to_owned()),
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => {
-                let made = Uuid::new_v4().simple().to_string();
-                self.replace(name, made.as_bytes())?;
-                Ok(made)
-            }
+/// The random text in a file, generated when it is first read.
+fn generated_once(folder: &Path, name: &str) -> io::Result<String> {
+    match std::fs::read_to_string(folder.join(name)) {
+        Ok(text) if !text.trim().is_empty() => Ok(text.trim().to_owned()),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => {
+            let generated = Uuid::new_v4().simple().to_string();
+            durable::replace(folder, name, generated.as_bytes())?;
+            Ok(generated)
         }
     }
 }
 
-/// systemd's id of this installation; absent, or not yet made, on some images.
+/// systemd's id of this installation. On some images it is missing or not generated yet.
 fn read_machine_id(path: &Path) -> Option<String> {
     let text = std::fs::read_to_string(path).ok()?;
     let id = text.trim();
     (id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit())).then(|| id.to_owned())
 }
 
-/// The machine's id is to be kept from others (machine-id(5)): what leaves the machine is a keyed hash of it.
+/// The machine's id is confidential (machine-id(5)): only a keyed hash of it leaves the machine.
 fn derive_identity(machine_id: &str) -> String {
     let key = hmac::Key::new(hmac::HMAC_SHA256, machine_id.as_bytes());
     let tag = hmac::sign(&key, b"hub-agent device instance id");
@@ -233,16 +265,16 @@ mod tests {
         }
     }
 
-    #[test]
-    fn credentials_survive_and_only_their_owner_reads_them() {
+    #[tokio::test]
+    async fn credentials_survive_a_restart_and_only_their_owner_can_read_them() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("state");
         let state = StateDir::open(&path).unwrap();
         assert!(state.load_credentials().unwrap().is_none());
-        let given = credentials();
-        state.save_credentials(&given).unwrap();
+        let issued = credentials();
+        state.save_credentials(&issued).await.unwrap();
         let loaded = state.load_credentials().unwrap().unwrap();
-        assert_eq!(loaded.hub_uuid, given.hub_uuid);
+        assert_eq!(loaded.hub_uuid, issued.hub_uuid);
         assert_eq!(loaded.access_token.expose_secret(), "access");
         let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(&path.join(CREDENTIALS_FILE)), 0o600);
@@ -255,18 +287,42 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_claim_is_sent_again_under_the_same_key() {
+    #[tokio::test]
+    async fn the_claim_key_stays_the_same() {
         let dir = tempfile::tempdir().unwrap();
-        let key = StateDir::open(dir.path()).unwrap().claim_key().unwrap();
+        let key = StateDir::open(dir.path()).unwrap().claim_key().await.unwrap();
         assert_eq!(key.len(), 32);
-        assert_eq!(StateDir::open(dir.path()).unwrap().claim_key().unwrap(), key);
+        assert_eq!(StateDir::open(dir.path()).unwrap().claim_key().await.unwrap(), key);
         let other = tempfile::tempdir().unwrap();
-        assert_ne!(StateDir::open(other.path()).unwrap().claim_key().unwrap(), key);
+        assert_ne!(StateDir::open(other.path()).unwrap().claim_key().await.unwrap(), key);
+    }
+
+    #[tokio::test]
+    async fn writes_leave_the_runtime_thread_and_keep_their_order() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = StateDir::open(dir.path()).unwrap();
+        let runtime = std::thread::current().id();
+        let thread = state.on_disk(|_| Ok(std::thread::current().id())).await.unwrap();
+        assert_ne!(thread, runtime);
+
+        // The first write is slow, and its caller stops waiting for it as soon as it has begun.
+        let (began, begun) = tokio::sync::oneshot::channel();
+        let slow = state.on_disk(|path| {
+            let _ = began.send(());
+            std::thread::sleep(std::time::Duration::from_millis(200));
+            durable::replace(path, "file", b"first")
+        });
+        tokio::select! {
+            biased;
+            _ = slow => panic!("it takes 200 ms"),
+            _ = begun => {}
+        }
+        state.replace("file", b"second".to_vec()).await.unwrap();
+        assert_eq!(std::fs::read(dir.path().join("file")).unwrap(), b"second");
     }
 
     #[test]
-    fn a_damaged_file_counts_as_unclaimed() {
+    fn a_hub_with_a_damaged_credentials_file_is_unclaimed() {
         let dir = tempfile::tempdir().unwrap();
         let state = StateDir::open(dir.path()).unwrap();
         std::fs::write(dir.path().join(CREDENTIALS_FILE), b"{\"hub-uuid\":").unwrap();
@@ -274,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn two_agents_never_share_a_directory() {
+    fn a_second_agent_on_the_same_directory_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         let first = StateDir::open(dir.path()).unwrap();
         let error = StateDir::open(dir.path()).unwrap_err();
@@ -284,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn the_machine_id_itself_never_leaves() {
+    fn the_hardware_identity_does_not_contain_the_machine_id() {
         let id = "0123456789abcdef0123456789abcdef";
         let derived = derive_identity(id);
         assert_eq!(derived.len(), 32);
@@ -293,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn debug_output_holds_no_token() {
+    fn debug_output_contains_no_token() {
         let text = format!("{:?}", credentials());
         assert!(!text.contains("\"access\"") && !text.contains("\"refresh\""), "{text}");
     }

@@ -1,34 +1,38 @@
-//! Which version of the agent runs: the file that the agent and its launcher share, `<state-dir>/update/state.json`.
-//! The launcher writes it while the agent it started does not run, the agent while it runs: never both at once.
-//! Unknown fields are ignored, for versions of several ages read it.
+//! Which version of the agent runs: the file `<state-dir>/update/state.json`, which the agent and
+//! its launcher share. The launcher writes it while no agent runs, the agent writes it while it
+//! runs: never both at once. Unknown fields are ignored, because older and newer versions read it.
 
 use std::fs::File;
-use std::io::{self, ErrorKind, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::io::{self, ErrorKind, Read};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::Path;
 
 use aws_lc_rs::digest;
 use serde::{Deserialize, Serialize};
 
+use crate::durable;
+
 /// Below the state directory.
 pub const FOLDER: &str = "update";
 const FILE: &str = "state.json";
 
-/// Names the version on trial to the process that is it. No other process has it.
+/// The version on trial, set only for the process that runs it.
 pub const TRIAL_VARIABLE: &str = "HUB_AGENT_TRIAL";
-/// Set by the launcher: without one, nothing could come back when a new version fails.
+/// Set by the launcher: without one, nothing could restore the previous version.
 pub const LAUNCHED_VARIABLE: &str = "HUB_AGENT_LAUNCHED";
 
-/// Failed trials that are remembered.
+/// The most failed trials that are remembered.
 const MAX_FAILED: usize = 16;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct LaunchState {
-    /// The version that runs when none is on trial, as a folder of the versions' directory; the package's own when absent.
+    /// The version that runs when none is on trial: a directory of the versions' directory. The
+    /// package's own version when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confirmed: Option<String>,
-    /// The package's own binary as it was when `confirmed` was tried: one that was upgraded since comes first.
+    /// The package's own binary when `confirmed` was tried. If the package was upgraded since, its
+    /// version runs instead.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub packaged: Option<Fingerprint>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -37,20 +41,20 @@ pub struct LaunchState {
     pub failed: Vec<FailedTrial>,
 }
 
-/// What tells one build of a binary from another. Packages give all their files the time of their changelog's last entry, and two builds may well be
-/// of one size.
+/// What distinguishes one build of a binary from another. Size and time do not: packages give all
+/// their files the time of their changelog's last entry, and two builds may have the same size.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Fingerprint {
     pub bytes: u64,
     pub modified_secs: i64,
-    /// Nothing where an older version wrote it.
+    /// `None` where an older version wrote the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
 }
 
 impl Fingerprint {
-    /// Nothing when the file cannot be read.
+    /// `None` if the file cannot be read.
     pub fn of(path: &Path) -> Option<Self> {
         let mut file = File::open(path).ok()?;
         let metadata = file.metadata().ok()?;
@@ -68,7 +72,7 @@ impl Fingerprint {
         Some(Self { bytes: metadata.len(), modified_secs: metadata.mtime(), sha256 })
     }
 
-    /// By what both know of it.
+    /// Compares the digests, or where one is missing, size and time.
     pub fn is_of_the_same_file(&self, other: &Self) -> bool {
         match (&self.sha256, &other.sha256) {
             (Some(one), Some(another)) => one == another,
@@ -77,7 +81,7 @@ impl Fingerprint {
     }
 }
 
-/// A version that has yet to show that it works.
+/// A version that has not shown yet that it works.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Trial {
@@ -86,7 +90,8 @@ pub struct Trial {
     /// How often it was started.
     #[serde(default)]
     pub boots: u32,
-    /// Whether the version before it heard anything: only then is silence the new one's fault.
+    /// Whether the previous version received advertisements. Only then is silence a fault of the
+    /// new one.
     #[serde(default)]
     pub radio_heard: bool,
 }
@@ -96,13 +101,13 @@ pub struct Trial {
 pub struct FailedTrial {
     pub dir: String,
     pub job_uuid: String,
-    /// A stable word, such as `NOT_CONFIRMED`.
+    /// A stable code, such as `NOT_CONFIRMED`.
     pub reason: String,
     pub message: String,
 }
 
 impl LaunchState {
-    /// The file's content; a hub that was never updated has none.
+    /// The file's content; the default for a hub that was never updated.
     pub fn read(folder: &Path) -> io::Result<Self> {
         match std::fs::read(folder.join(FILE)) {
             Ok(bytes) => serde_json::from_slice(&bytes).map_err(io::Error::other),
@@ -111,22 +116,17 @@ impl LaunchState {
         }
     }
 
-    /// Puts this in place of the old content, durably: after a power cut it is the one or the other, whole.
+    /// Replaces the file's content. It is on disk when this returns.
     pub fn write(&self, folder: &Path) -> io::Result<()> {
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-        let fresh = folder.join(format!("{FILE}.new"));
-        let mut file = File::options().create(true).truncate(true).write(true).mode(0o600).open(&fresh)?;
-        file.write_all(&serde_json::to_vec_pretty(self).map_err(io::Error::other)?)?;
-        file.sync_all()?;
-        std::fs::rename(&fresh, folder.join(FILE))?;
-        File::open(folder)?.sync_all()
+        durable::replace(folder, FILE, &serde_json::to_vec_pretty(self).map_err(io::Error::other)?)
     }
 
     pub fn is_on_trial(&self, trial: &Trial) -> bool {
         self.trial.as_ref().is_some_and(|now| (&now.dir, &now.job_uuid) == (&trial.dir, &trial.job_uuid))
     }
 
-    /// Ends the trial: the version before runs again.
+    /// Ends the trial: the previous version runs again.
     pub fn fail(&mut self, reason: &str, message: String) {
         let Some(trial) = self.trial.take() else { return };
         let failed = FailedTrial { dir: trial.dir, job_uuid: trial.job_uuid, reason: reason.to_owned(), message };
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hub_that_was_never_updated_has_no_file_and_a_damaged_one_is_an_error() {
+    fn a_missing_file_is_the_default_and_a_damaged_file_is_an_error() {
         let dir = tempfile::tempdir().unwrap();
         let folder = dir.path().join(FOLDER);
         assert_eq!(LaunchState::read(&folder).unwrap(), LaunchState::default());
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trial_ends_once_and_few_failures_are_kept() {
+    fn a_trial_ends_once_and_only_the_last_failures_are_kept() {
         let mut state = LaunchState { trial: Some(trial()), ..LaunchState::default() };
         assert!(state.is_on_trial(&trial()));
         state.confirm();

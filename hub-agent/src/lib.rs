@@ -1,5 +1,6 @@
-//! What the programs of this crate say to each other. Each program's own parts are its own.
+//! What the programs of this crate share. Everything else belongs to one program.
 
+pub mod durable;
 pub mod helper_api;
 pub mod launch;
 pub mod size;

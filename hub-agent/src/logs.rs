@@ -1,5 +1,6 @@
-//! The agent's own logs: to standard error as systemd and people read them, and to the service, by way of the spool.
-//! What goes to the service is bounded in length, number and pace, so that logging about a failing upload cannot feed on itself.
+//! The agent's own logs: to standard error for systemd and people, and through the spool to the
+//! service. What goes to the service is bounded in length, number and rate, so that logging about a
+//! failing upload cannot feed itself.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -21,11 +22,12 @@ use crate::config::{LogArgs, LogFormat, ShipLogs};
 use crate::error::Failure;
 use crate::spool::{Kind, Spool, SpoolStopped};
 
-/// Entries that wait for the spool; what comes when they are so many is counted and left out.
+/// The most entries that wait for the spool; further ones are counted and dropped.
 const MAX_WAITING: usize = 200;
 
-/// The waiting entries are taken this often: with the bound above, that is the fastest pace.
-const TAKE_EVERY: Duration = Duration::from_secs(10);
+/// The waiting entries are moved to the spool this often: with the bound above, that is the maximum
+/// rate.
+const DELIVER_EVERY: Duration = Duration::from_secs(10);
 
 const MAX_TEXT_BYTES: usize = 2_048;
 const MAX_FIELDS: usize = 16;
@@ -37,34 +39,12 @@ pub struct Outbox(Arc<Mutex<Waiting>>);
 #[derive(Default)]
 struct Waiting {
     entries: VecDeque<LogEntry>,
-    left_out: u64,
+    dropped: u64,
 }
 
-const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
-
-/// A filter as it was written. A word that is no level would be taken for the name of a part of the program, and turn all others off.
-pub fn filter(text: &str) -> Result<String, String> {
-    let parts: Vec<&str> = text.split(',').map(str::trim).filter(|part| !part.is_empty()).collect();
-    if parts.is_empty() {
-        return Err(format!("it is empty; the levels are {}", LEVELS.join(", ")));
-    }
-    for part in parts.iter().filter(|part| !part.contains(['=', '[', ']', '{', '}'])) {
-        if part.parse::<LevelFilter>().is_err() {
-            let nearest = LEVELS.iter().find(|level| strsim::jaro_winkler(part, level) > 0.85);
-            let meant = nearest.map(|level| format!("Did you mean {level}? ")).unwrap_or_default();
-            return Err(format!("`{part}` is no level. {meant}The levels are {}", LEVELS.join(", ")));
-        }
-    }
-    let text = parts.join(",");
-    match EnvFilter::try_new(&text) {
-        Ok(_) => Ok(text),
-        Err(error) => Err(format!("{error}; write it as info, or info,hub_agent::ble=debug")),
-    }
-}
-
-/// Sets up logging. To be called once.
+/// Sets up logging. Call it once.
 pub fn init(args: &LogArgs) -> Result<Outbox, Failure> {
-    // That library repeats, at every attempt, what the agent says once.
+    // That library logs at every attempt what the agent logs once.
     let filter = EnvFilter::try_new(format!("rustls_platform_verifier=off,{}", args.log))
         .map_err(|error| Failure::Config(format!("log: {error}")))?;
     let outbox = Outbox::default();
@@ -81,7 +61,7 @@ pub fn init(args: &LogArgs) -> Result<Outbox, Failure> {
 
 fn stderr(format: LogFormat) -> Box<dyn Layer<Registry> + Send + Sync> {
     let terminal = std::io::stderr().is_terminal();
-    // The journal stamps each line itself.
+    // The journal adds the time to each line.
     let journal = std::env::var_os("JOURNAL_STREAM").is_some();
     let text = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(terminal);
     match format {
@@ -93,29 +73,29 @@ fn stderr(format: LogFormat) -> Box<dyn Layer<Registry> + Send + Sync> {
 }
 
 impl Outbox {
-    /// Gives what waits to the spool.
+    /// Moves the waiting entries to the spool.
     pub async fn deliver(&self, spool: &Spool) -> Result<(), SpoolStopped> {
-        let Waiting { entries, left_out } = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let Waiting { entries, dropped } = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         for entry in entries {
             spool.record(Kind::Logs, &entry).await?;
         }
-        if left_out > 0 {
+        if dropped > 0 {
             let entry = LogEntry {
                 at: machine_now(),
                 level: Level::WARN.to_string(),
                 target: module_path!().to_owned(),
-                message: "log entries came too fast and were left out".to_owned(),
-                fields: BTreeMap::from([("count".to_owned(), Value::from(left_out))]),
+                message: "log entries came too fast and were dropped".to_owned(),
+                fields: BTreeMap::from([("count".to_owned(), Value::from(dropped))]),
             };
             spool.record(Kind::Logs, &entry).await?;
         }
         Ok(())
     }
 
-    /// Delivers again and again, until the spool has stopped.
+    /// Delivers regularly, until the spool has stopped.
     pub async fn ship(&self, spool: &Spool) -> Result<(), SpoolStopped> {
         loop {
-            tokio::time::sleep(TAKE_EVERY).await;
+            tokio::time::sleep(DELIVER_EVERY).await;
             self.deliver(spool).await?;
         }
     }
@@ -124,13 +104,13 @@ impl Outbox {
 impl<S: Subscriber> Layer<S> for Outbox {
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
         let metadata = event.metadata();
-        // The agent's own, and not the chatter of the libraries below it.
+        // Only the agent's own entries, not those of libraries.
         if !metadata.target().starts_with("hub_agent") {
             return;
         }
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if waiting.entries.len() >= MAX_WAITING {
-            waiting.left_out += 1;
+            waiting.dropped += 1;
             return;
         }
         let mut entry = LogEntry {
@@ -145,7 +125,7 @@ impl<S: Subscriber> Layer<S> for Outbox {
     }
 }
 
-/// Sorts an event's fields into an entry.
+/// Copies an event's fields into an entry.
 struct Fields<'a>(&'a mut LogEntry);
 
 impl Fields<'_> {
@@ -192,18 +172,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_filter_that_would_turn_the_logs_off_by_mistake_is_refused() {
-        for good in ["info", "WARN", "off", "info,hub_agent::ble=debug", "hub_agent=trace", "info, hub_agent=debug"] {
-            assert!(filter(good).is_ok(), "{good}");
-        }
-        for wrong in ["", " ", ",", "warning", "verbose", "inf", "none", "info,hub_agent", "hub_agent=verbose"] {
-            assert!(filter(wrong).is_err(), "{wrong:?}");
-        }
-        assert!(filter("warning").unwrap_err().contains("Did you mean warn?"));
-        assert!(filter("verbose").unwrap_err().contains("The levels are off, error, warn, info, debug, trace"));
-    }
-
-    #[test]
     fn events_become_bounded_entries() {
         let outbox = Outbox::default();
         let subscriber = tracing_subscriber::registry().with(outbox.clone().with_filter(LevelFilter::WARN));
@@ -216,7 +184,7 @@ mod tests {
             }
         });
         let waiting = outbox.0.lock().unwrap();
-        assert_eq!((waiting.entries.len(), waiting.left_out), (MAX_WAITING, 1));
+        assert_eq!((waiting.entries.len(), waiting.dropped), (MAX_WAITING, 1));
         let first = &waiting.entries[0];
         assert_eq!((first.level.as_str(), first.message.as_str()), ("ERROR", "it failed"));
         assert_eq!(first.fields["attempts"], 3);

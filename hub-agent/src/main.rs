@@ -35,13 +35,13 @@ fn main() -> ExitCode {
         Err(Refusal::Config(failure)) => return fail(&failure),
     };
     cloud::install_crypto();
-    // One thread, beside the spool's: the agent waits far more than it works, and each further one costs memory.
+    // One thread beside the spool's: the agent mostly waits, and each further thread costs memory.
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return fail(&Failure::Failed(format!("cannot start: {error}"))),
     };
     let ended = runtime.block_on(start(cli.command));
-    // A question to the helper may still wait for its answer on a thread of its own.
+    // A call of the helper may still be waiting on a thread of its own.
     runtime.shutdown_background();
     match ended {
         Ok(()) => ExitCode::SUCCESS,
@@ -59,12 +59,12 @@ async fn start(command: Cmd) -> Result<(), Failure> {
         Cmd::Status(args) => commands::status::status(&args),
         Cmd::Check(args) => commands::check::run(*args).await,
         Cmd::Scan(args) => commands::scan::scan(args).await,
-        Cmd::Version => commands::print(concat!("hub-agent ", env!("CARGO_PKG_VERSION"), "\n")),
+        Cmd::Version => commands::output::print(concat!("hub-agent ", env!("CARGO_PKG_VERSION"), "\n")),
     }
 }
 
 fn fail(failure: &Failure) -> ExitCode {
-    // Where nobody can be told, the exit code still tells.
+    // If standard error is closed, the exit code still shows the failure.
     let _ = writeln!(std::io::stderr(), "hub-agent: {failure}");
     failure.exit_code()
 }

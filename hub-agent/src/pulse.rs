@@ -1,4 +1,5 @@
-//! Whether the agent's loops still move. Each has a beat it must not miss for longer than its own limit; the watchdog asks for the one that did.
+//! Whether the agent's loops still move. Each has to beat within its own limit; the watchdog reads
+//! which one did not.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,7 +10,7 @@ use crate::clock::since_boot_micros;
 #[derive(Clone, Default)]
 pub struct Pulses(Arc<Mutex<Vec<Beat>>>);
 
-/// One loop's end of it.
+/// The beat of one loop.
 #[derive(Clone)]
 pub struct Beat {
     name: &'static str,
@@ -55,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_loop_that_is_late_is_named() {
+    fn the_stalled_loop_is_named() {
         let pulses = Pulses::default();
         let _fine = pulses.register("fine", Duration::from_secs(3_600));
         assert_eq!(pulses.stalled(), None);

@@ -7,18 +7,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::unix::pipe;
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::ble;
+use crate::ble::{self, RadioConfig, Replay, Source};
 use crate::clock::{self, Clock};
-use crate::cloud::{CodeSource, Service};
-use crate::config::RunArgs;
+use crate::cloud::{self, CodeSource, Service};
+use crate::config::{ReportKind, RunArgs};
 use crate::control;
 use crate::desired;
 use crate::error::Failure;
 use crate::identity::StateDir;
-use crate::jobs::{self, Helping, Jobs};
+use crate::jobs::{self, HelperClient, Jobs};
 use crate::logs::Outbox;
 use crate::pulse::{Beat, Pulses};
 use crate::signals;
@@ -29,13 +30,14 @@ use crate::telemetry;
 use crate::update::Update;
 use crate::uplink::Uplink;
 
-/// What is heard is gathered for this long before it is looked at: waking once for each advertisement would cost more than all the rest.
+/// Advertisements are collected for this long before they are processed: one wake-up for each would
+/// cost more than all other work.
 const GATHER_FOR: Duration = Duration::from_millis(100);
 
-/// How long the radio may take to hand over the last it heard.
+/// How long the radio may take to deliver its last advertisements.
 const LAST_HEARD: Duration = Duration::from_millis(1_500);
 
-/// How long the last upload may take before the end.
+/// How long the last upload may take.
 const LAST_UPLOAD: Duration = Duration::from_millis(2_500);
 
 pub async fn run(args: RunArgs, outbox: Outbox) -> Result<(), Failure> {
@@ -56,7 +58,7 @@ pub async fn run(args: RunArgs, outbox: Outbox) -> Result<(), Failure> {
 
     let update = Arc::new(Update::load(&state_dir));
     let cancel = CancellationToken::new();
-    let radio = ble::start(args.radio.source(), args.radio_config(), cancel.child_token())
+    let radio = ble::start(radio_source(&args), radio_config(&args), cancel.child_token())
         .map_err(|error| Failure::Config(error.to_string()))?;
     radio.roles.send_replace(desired::load_roles(&state_dir));
     let mut uplink = Uplink::new(service.clone(), spool.clone(), clock.clone(), args.spool.upload_interval.0);
@@ -72,21 +74,21 @@ pub async fn run(args: RunArgs, outbox: Outbox) -> Result<(), Failure> {
         jobs: jobs::View::default(),
         update: update.clone(),
     });
-    let (wanting, wanted) = jobs::wanted();
-    let helper = Helping::at(&args.jobs.helper_socket);
-    let apps_changed = jobs::AppsBell::default();
-    // Cancelled by a job that has brought another version of the agent.
+    let (requests, requested) = watch::channel(None);
+    let helper = HelperClient::at(&args.jobs.helper_socket);
+    let apps_changed = jobs::AppsChanged::default();
+    // Cancelled by a job that has staged another version of the agent.
     let restart = CancellationToken::new();
 
     let listeners = ble::socket::Listeners::default();
     let intake_beat = pulses.register("intake", Duration::from_secs(90));
     let mut intake = tokio::spawn(intake(radio.heard, listeners.clone(), spool.clone(), intake_beat, cancel.clone()));
-    // Longer than the largest upload may take on the slowest line, its token renewed on the way.
+    // Longer than the largest upload on the slowest connection, with a renewal of the token.
     let uplink_beat = pulses.register("uplink", 4 * args.service.request_timeout.0 + Duration::from_secs(1_200));
     let uplinking = tokio::spawn({
         let cancel = cancel.clone();
         async move {
-            // A spool that has stopped ends the intake too, which is what ends the agent.
+            // A spool that has stopped also ends the intake, which ends the agent.
             let _ = uplink.run(&uplink_beat, &cancel).await;
             uplink
         }
@@ -103,24 +105,24 @@ pub async fn run(args: RunArgs, outbox: Outbox) -> Result<(), Failure> {
     let codes = CodeSource::new(args.claim.claim_code, args.claim.claim_code_file);
     start("access", {
         let (service, spool) = (service.clone(), spool.clone());
-        Box::pin(async move { service.keep_access(codes, &spool).await })
+        Box::pin(async move { cloud::keep_access(&service, codes, &spool).await })
     });
     start("watchdog", Box::pin(async move { systemd::keep_alive(&pulses).await }));
     start("telemetry", {
         let (agent, every) = (agent.clone(), args.reports.telemetry_interval.0);
-        Box::pin(async move { said(telemetry::report(agent, every).await) })
+        Box::pin(async move { log_end(telemetry::report(agent, every).await) })
     });
     start("logs", {
         let (outbox, spool) = (outbox.clone(), spool.clone());
-        Box::pin(async move { said(outbox.ship(&spool).await) })
+        Box::pin(async move { log_end(outbox.ship(&spool).await) })
     });
-    start("adapters", Box::pin(desired::tell_adapters(service.clone(), radio.adapters)));
+    start("adapters", Box::pin(desired::report_adapters(service.clone(), radio.adapters)));
     start("desired state", {
         Box::pin(desired::follow(
             service.clone(),
             state_dir.clone(),
             radio.roles,
-            wanting,
+            requests,
             args.service.request_timeout.0,
         ))
     });
@@ -130,7 +132,7 @@ pub async fn run(args: RunArgs, outbox: Outbox) -> Result<(), Failure> {
             spool: spool.clone(),
             clock: agent.clock.clone(),
             state_dir: state_dir.clone(),
-            wanted,
+            requested,
             helper: helper.clone(),
             config: jobs::JobsConfig {
                 release_keys: args.jobs.release_keys,
@@ -142,7 +144,7 @@ pub async fn run(args: RunArgs, outbox: Outbox) -> Result<(), Failure> {
             apps_changed: apps_changed.clone(),
             restart: restart.clone(),
         };
-        Box::pin(async move { said(jobs.run().await) })
+        Box::pin(async move { log_end(jobs::run(jobs).await) })
     });
     start("installed apps", {
         let (service, clock, view) = (service.clone(), agent.clock.clone(), agent.jobs.clone());
@@ -150,11 +152,11 @@ pub async fn run(args: RunArgs, outbox: Outbox) -> Result<(), Failure> {
     });
     start("update", {
         let (service, health) = (service.clone(), agent.health.clone());
-        Box::pin(async move { update.confirm_when_sound(&service, &health).await })
+        Box::pin(async move { update.confirm_when_working(&service, &health).await })
     });
     start("certificate", {
         let service = service.clone();
-        Box::pin(async move { service.keep_certificate().await })
+        Box::pin(async move { cloud::keep_certificate(&service).await })
     });
     start("control", {
         let (agent, state_dir) = (agent.clone(), state_dir.clone());
@@ -171,7 +173,7 @@ pub async fn run(args: RunArgs, outbox: Outbox) -> Result<(), Failure> {
             "socket for apps",
             Box::pin(async move {
                 if let Err(error) = listeners.serve(&path).await {
-                    tracing::warn!(%error, path = %path.display(), "apps cannot hear what this hub hears");
+                    tracing::warn!(%error, path = %path.display(), "the socket for apps cannot be served");
                     std::future::pending::<()>().await;
                 }
             }),
@@ -181,13 +183,13 @@ pub async fn run(args: RunArgs, outbox: Outbox) -> Result<(), Failure> {
     systemd::ready();
     tracing::info!(
         version = env!("CARGO_PKG_VERSION"), service = %service.url(), state_dir = %state_dir.path().display(),
-        "hub-agent runs"
+        "hub-agent is running"
     );
     let mut kept = None;
     let outcome = tokio::select! {
-        stopped = asked_to_stop(args.stop_with_stdin) => stopped,
+        stopped = until_stopped(args.stop_with_stdin) => stopped,
         () = restart.cancelled() => Ok(()),
-        // Only an error ends it while the agent runs.
+        // While the agent runs, only an error ends it.
         ended = &mut intake => {
             kept = Some(ended);
             Ok(())
@@ -207,38 +209,62 @@ pub async fn run(args: RunArgs, outbox: Outbox) -> Result<(), Failure> {
     };
     let kept = kept.unwrap_or(Err(SpoolStopped)).and(outbox.deliver(&spool).await);
     if let Ok(mut uplink) = uplinking.await {
-        // Whatever is not delivered now is in the spool.
+        // What is not delivered now stays in the spool.
         let _ = tokio::time::timeout(LAST_UPLOAD, uplink.drain()).await;
     }
     let closed = spool.close().await;
     outcome.and_then(|()| kept.and(closed).map_err(|error| Failure::Failed(error.to_string())))
 }
 
-/// A task that ends ends the agent: the reason is said here.
-fn said(result: Result<(), SpoolStopped>) {
+/// A task that ends also ends the agent; its error is logged here.
+fn log_end(result: Result<(), SpoolStopped>) {
     if let Err(error) = result {
-        tracing::error!(%error, "the agent cannot go on");
+        tracing::error!(%error, "the agent cannot continue");
     }
 }
 
-async fn asked_to_stop(with_stdin: bool) -> Result<(), Failure> {
+fn radio_source(args: &RunArgs) -> Source {
+    let radio = &args.radio;
+    match &radio.replay {
+        None => Source::BlueZ,
+        Some(file) => {
+            Source::Replay(Replay { file: file.clone(), speed: radio.replay_speed, repeat: radio.replay_loop })
+        }
+    }
+}
+
+pub fn radio_config(args: &RunArgs) -> RadioConfig {
+    let (radio, reports) = (&args.radio, &args.reports);
+    RadioConfig {
+        adapters: radio.adapters.clone(),
+        mode: radio.scan_mode,
+        single_events: reports.report != ReportKind::Windows,
+        dedup_window: reports.dedup_window.0,
+        report_window: (reports.report != ReportKind::Events).then_some(reports.report_window.0),
+        silence: radio.silence.0,
+    }
+}
+
+/// Waits for a signal or, where configured, for the end of standard input.
+async fn until_stopped(with_stdin: bool) -> Result<(), Failure> {
     let cannot = |error: std::io::Error| Failure::Failed(format!("signals cannot be received: {error}"));
     tokio::select! {
-        stopped = signals::asked_to_stop() => stopped.map_err(cannot),
+        stopped = signals::until_stopped() => stopped.map_err(cannot),
         ended = stdin_end(), if with_stdin => ended,
     }
 }
 
-/// Waits until nobody holds the other end of standard input.
+/// Waits until the other end of standard input is closed.
 async fn stdin_end() -> Result<(), Failure> {
     let opened = std::io::stdin().as_fd().try_clone_to_owned().and_then(pipe::Receiver::from_owned_fd);
     let mut stdin =
-        opened.map_err(|error| Failure::Config(format!("stop-with-stdin: standard input is no pipe: {error}")))?;
+        opened.map_err(|error| Failure::Config(format!("stop-with-stdin: standard input is not a pipe: {error}")))?;
     let _ = tokio::io::copy(&mut stdin, &mut tokio::io::sink()).await;
     Ok(())
 }
 
-/// From the radio to apps that listen and to the spool, until the radio has ended.
+/// Moves advertisements from the radio to the socket for apps and to the spool, until the radio
+/// ends.
 async fn intake(
     mut heard: ble::HeardReceiver,
     listeners: ble::socket::Listeners,
@@ -251,20 +277,20 @@ async fn intake(
         beat.beat();
         let Ok(items) = tokio::time::timeout(Duration::from_secs(20), heard.next()).await else { continue };
         let Some(items) = items else { break };
-        listeners.tell(&items);
+        listeners.send(&items);
         spool.append(items).await?;
         let lost = heard.dropped();
         if lost > lost_before {
             spool.lost(lost - lost_before).await?;
             lost_before = lost;
         }
-        // Once cancelled there is no time to gather.
+        // The end must not wait.
         cancel.run_until_cancelled(tokio::time::sleep(GATHER_FOR)).await;
     }
     if !cancel.is_cancelled() {
-        tracing::info!("the recorded trace has ended; the agent goes on uploading");
+        tracing::info!("the recorded trace has ended; uploading continues");
     }
-    // The watchdog is not to miss a loop that has nothing left to do.
+    // The watchdog expects this loop to move even when it has nothing left to do.
     while !cancel.is_cancelled() {
         beat.beat();
         cancel.run_until_cancelled(tokio::time::sleep(Duration::from_secs(20))).await;

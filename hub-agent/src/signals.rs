@@ -1,14 +1,14 @@
-//! The signals that ask a command to end.
+//! The signals that stop a command.
 
 use std::io;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Waits for SIGTERM, SIGINT, or the end of the terminal.
-pub async fn asked_to_stop() -> io::Result<()> {
+/// Waits for SIGTERM, SIGINT, or SIGHUP, which is the end of the terminal.
+pub async fn until_stopped() -> io::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    // `nohup` has it ignored, and listening for it would undo that.
+    // `nohup` ignores SIGHUP, and listening for it would undo that.
     let mut hangup = if is_hangup_ignored() { None } else { Some(signal(SignalKind::hangup())?) };
     tokio::select! {
         _ = terminate.recv() => {}
@@ -28,6 +28,6 @@ async fn next(signal: &mut Option<Signal>) {
 fn is_hangup_ignored() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    // SIGHUP is the first signal, and the lowest bit.
+    // SIGHUP is signal 1, the lowest bit.
     ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 != 0)
 }

@@ -1,8 +1,8 @@
-//! Sizes as people write them in settings.
+//! Sizes as they are written in settings.
 
 use std::str::FromStr;
 
-/// A number of bytes: a number and `B`, `KiB`, `MiB` or `GiB`.
+/// A number of bytes, written as a whole number and `B`, `KiB`, `MiB` or `GiB`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size(pub u64);
 
@@ -16,7 +16,7 @@ impl FromStr for Size {
     }
 }
 
-/// A whole number and one of these units, as a multiple of the smallest.
+/// A whole number and one of these units, converted to the smallest unit.
 pub fn number_and_unit(text: &str, units: &[(&str, u64)]) -> Option<u64> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);

@@ -1,5 +1,5 @@
-//! What the running agent is doing, as one value: for people, for machines, for systemd's status line.
-//! Only reads what the other parts keep.
+//! The running agent's status as one value: for people, as JSON, and for systemd's status line.
+//! Only reads what other parts store.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -20,10 +20,10 @@ use crate::spool::{Kind, Spool};
 use crate::update::{Update, UpdateShown};
 use crate::uplink::Uploads;
 
-/// How far back `status` looks for times in which the hub was blind.
+/// How far back the status reports times in which the hub was blind.
 const BLIND_SINCE_SECS: i64 = 3_600;
 
-/// The running agent's parts, as far as others look at them.
+/// The parts of the running agent that the status reads.
 pub struct Agent {
     pub service: Arc<Service>,
     pub spool: Spool,
@@ -45,7 +45,7 @@ pub struct Status {
     pub process_id: u32,
     pub uptime_secs: u64,
     pub service_url: String,
-    /// What the service tells this hub from others by, at a claim.
+    /// The hardware identity that a claim sends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device_instance_id: Option<String>,
     pub access: AccessState,
@@ -53,7 +53,7 @@ pub struct Status {
     pub hub_uuid: Option<HubUuid>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant_uuid: Option<TenantUuid>,
-    /// Why the service does not let the hub in.
+    /// Why the service refuses the hub.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub access_reason: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -65,11 +65,11 @@ pub struct Status {
     /// Why the service cannot be reached.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unreachable: Option<String>,
-    /// By kind of upload: what is in the way, where the service answers and does not take it.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub uploads_not_taken: BTreeMap<String, UploadsNotTaken>,
+    /// By kind of upload: why the service answers and does not accept it.
+    #[serde(default, rename = "uploadsNotTaken", skip_serializing_if = "BTreeMap::is_empty")]
+    pub uploads_not_accepted: BTreeMap<String, UploadsNotAccepted>,
     pub spool: SpoolHealth,
-    /// Records the service would not take, within uploads or with all of one.
+    /// Records that the service refused: in uploads that it accepted, or with a whole upload.
     pub refused_records: u64,
     /// Why nothing can be written to disk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -79,25 +79,25 @@ pub struct Status {
     pub advertisements_per_sec: f64,
     /// By adapter address.
     pub adapters: BTreeMap<String, ScanHealth>,
-    /// A part of the agent that hangs.
+    /// A part of the agent that has stalled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stalled: Option<String>,
     #[serde(default)]
     pub update: UpdateShown,
-    /// The job under way.
+    /// The current job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<JobShown>,
     /// Absent where no helper answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub installed_apps: Option<Vec<InstalledApp>>,
-    /// Until when the hub's client certificate is good.
+    /// When the hub's client certificate expires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub certificate_not_after: Option<Timestamp>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct UploadsNotTaken {
+pub struct UploadsNotAccepted {
     pub reason: String,
     pub since: Timestamp,
     pub since_secs_ago: i64,
@@ -139,10 +139,10 @@ impl Agent {
             Access::Refused { credentials, reason } => (AccessState::Refused, Some(credentials), Some(reason)),
         };
         let stats = self.spool.stats();
-        let not_taken = self.uploads.not_taken();
-        let uploads_not_taken = Kind::ALL.into_iter().filter_map(|kind| {
-            let found = not_taken.get(kind).as_ref()?;
-            let shown = UploadsNotTaken {
+        let not_accepted = self.uploads.not_accepted();
+        let uploads_not_accepted = Kind::ALL.into_iter().filter_map(|kind| {
+            let found = not_accepted.get(kind).as_ref()?;
+            let shown = UploadsNotAccepted {
                 reason: found.reason.clone(),
                 since: found.since,
                 since_secs_ago: now.as_secs() - found.since.as_secs(),
@@ -166,7 +166,7 @@ impl Agent {
             last_contact_at: contact.last_answer_at,
             last_contact_secs_ago: contact.last_answer_at.map(|at| now.as_secs() - at.as_secs()),
             unreachable: contact.unreachable,
-            uploads_not_taken: uploads_not_taken.collect(),
+            uploads_not_accepted: uploads_not_accepted.collect(),
             spool: self.spool_health(),
             refused_records: stats.counters.refused_records + stats.counters.rejected_records,
             spool_trouble: stats.trouble,
@@ -190,7 +190,7 @@ impl Status {
             (AccessState::Unclaimed, _) => "not claimed",
             (AccessState::Refused, _) => "refused by the service",
             (AccessState::Claimed, Some(_)) => "service unreachable",
-            (AccessState::Claimed, None) if !self.uploads_not_taken.is_empty() => "uploads are not taken",
+            (AccessState::Claimed, None) if !self.uploads_not_accepted.is_empty() => "uploads are not accepted",
             (AccessState::Claimed, None) => "connected",
         };
         format!(
@@ -199,7 +199,7 @@ impl Status {
         )
     }
 
-    /// For a person at a terminal. `now` is the machine's own time.
+    /// Text for a person at a terminal. `now` is the machine's own time.
     pub fn to_text(&self, now: Timestamp) -> String {
         let mut text = String::new();
         let mut line = |name: &str, value: String| {
@@ -218,8 +218,8 @@ impl Status {
         if let Some(reason) = &self.unreachable {
             line("", format!("UNREACHABLE: {reason}"));
         }
-        for (kind, found) in &self.uploads_not_taken {
-            line("", format!("{kind} NOT TAKEN for {}: {}", span(found.since_secs_ago), found.reason));
+        for (kind, found) in &self.uploads_not_accepted {
+            line("", format!("{kind} NOT ACCEPTED for {}: {}", span(found.since_secs_ago), found.reason));
         }
         let uuid = self.hub_uuid.map(|uuid| uuid.to_string()).unwrap_or_default();
         line(
@@ -258,18 +258,18 @@ impl Status {
         line(
             "Delivered",
             format!(
-                "{} records since the start; {} dropped for want of room, {} refused, since the spool was made",
+                "{} records since the start; {} dropped because the spool was full, {} refused, since the spool was created",
                 self.delivered_records, self.spool.dropped_events, self.refused_records
             ),
         );
         line("Heard", format!("{} advertisements, {:.1} a second", self.advertisements, self.advertisements_per_sec));
         if let Some(stalled) = &self.stalled {
-            line("", format!("HANGS: {stalled}"));
+            line("", format!("STALLED: {stalled}"));
         }
         for (address, adapter) in &self.adapters {
             let state = match adapter.state {
                 ScanState::Listening => "listening",
-                ScanState::Silent => "silent: listens, and nothing is on the air",
+                ScanState::Silent => "silent: it scans, and no device advertises",
                 ScanState::Blind => "BLIND",
                 ScanState::Disabled => "disabled by an operator",
             };
@@ -287,13 +287,16 @@ impl Status {
             line("Adapter", "NONE: run `hub-agent check`".to_owned());
         }
         if let Some(until) = self.certificate_not_after {
-            line("Certificate", format!("good for {}", span(until.as_secs() - now.as_secs())));
+            line("Certificate", format!("valid for {}", span(until.as_secs() - now.as_secs())));
         }
         if self.update.on_trial {
-            line("Update", "this version is ON TRIAL until it has reached the service and heard the radio".to_owned());
+            line(
+                "Update",
+                "this version is ON TRIAL until it has reached the service and received advertisements".to_owned(),
+            );
         }
         if let Some(failed) = &self.update.last_failed {
-            line("Update", format!("the last to {} FAILED ({}): {}", failed.dir, failed.reason, failed.message));
+            line("Update", format!("the last one, to {}, FAILED ({}): {}", failed.dir, failed.reason, failed.message));
         }
         if let Some(job) = &self.job {
             line("Job", format!("{:?} {}: {}, {} %", job.job_type, job.hub_job_uuid, job.step, job.progress));
@@ -318,7 +321,7 @@ impl Status {
     }
 }
 
-/// A length of time in its two largest units.
+/// A duration in its two largest units.
 fn span(secs: i64) -> String {
     let secs = secs.max(0);
     match secs {
@@ -356,9 +359,13 @@ mod tests {
             last_contact_at: None,
             last_contact_secs_ago: None,
             unreachable: Some("connection refused".into()),
-            uploads_not_taken: BTreeMap::from([(
+            uploads_not_accepted: BTreeMap::from([(
                 "telemetry".to_owned(),
-                UploadsNotTaken { reason: "status 502".into(), since: Timestamp::from_micros(0), since_secs_ago: 61 },
+                UploadsNotAccepted {
+                    reason: "status 502".into(),
+                    since: Timestamp::from_micros(0),
+                    since_secs_ago: 61,
+                },
             )]),
             spool: SpoolHealth { batches: 2, events: 30, bytes: 2_048, oldest_age_secs: 90, dropped_events: 4 },
             refused_records: 1,
@@ -393,19 +400,19 @@ mod tests {
     }
 
     #[test]
-    fn a_person_is_told_what_is_wrong_and_what_to_do() {
+    fn the_text_names_every_fault_and_its_remedy() {
         let text = status().to_text(Timestamp::from_micros(0));
         for part in [
             "up 1h 2m",
             "UNREACHABLE: connection refused",
-            "telemetry NOT TAKEN for 1m 1s: status 502",
+            "telemetry NOT ACCEPTED for 1m 1s: status 502",
             "NOT CLAIMED: run `hub-agent claim",
             "2.0 KiB",
             "1m 30s old",
             "NONE: run",
-            "good for 2h 0m",
+            "valid for 2h 0m",
             "ON TRIAL",
-            "1.3.0-123456123456 FAILED (NOT_CONFIRMED): it reached no service",
+            "1.3.0-123456123456, FAILED (NOT_CONFIRMED): it reached no service",
             "version 2.0.0 FAILED for 5s: exit status 1",
         ] {
             assert!(text.contains(part), "{part:?} is missing in\n{text}");
@@ -413,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn json_comes_back_as_it_was() {
+    fn json_is_read_back_unchanged() {
         let status = status();
         let json = serde_json::to_string(&status).unwrap();
         assert_eq!(serde_json::from_str::<Status>(&json).unwrap(), status);

@@ -1,5 +1,6 @@
-//! What systemd is told: ready, alive, stopping, and one line on how it goes. Says nothing when systemd did not start the agent.
-//! The watchdog is kept quiet only while every loop moves: a hung agent is to be restarted.
+//! Notifies systemd: ready, alive, stopping, and one line of status. Does nothing if systemd did
+//! not start the agent. The watchdog is fed only while every loop moves, so that a hung agent is
+//! restarted.
 
 use std::time::Duration;
 
@@ -8,38 +9,38 @@ use sd_notify::NotifyState;
 use crate::pulse::Pulses;
 
 pub fn ready() {
-    tell(&[NotifyState::Ready]);
+    notify(&[NotifyState::Ready]);
 }
 
 pub fn stopping() {
-    tell(&[NotifyState::Stopping]);
+    notify(&[NotifyState::Stopping]);
 }
 
-/// The line `systemctl status` shows.
+/// The line that `systemctl status` shows.
 pub fn status(text: &str) {
-    tell(&[NotifyState::Status(text)]);
+    notify(&[NotifyState::Status(text)]);
 }
 
-fn tell(state: &[NotifyState<'_>]) {
+fn notify(state: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(state) {
-        tracing::debug!(%error, "systemd cannot be told");
+        tracing::debug!(%error, "systemd cannot be notified");
     }
 }
 
-/// Keeps the watchdog quiet while all loops move, until it is dropped.
+/// Feeds the watchdog while all loops move, until it is dropped.
 pub async fn keep_alive(pulses: &Pulses) {
     let Some(limit) = sd_notify::watchdog_enabled() else {
         return std::future::pending().await;
     };
     let mut interval = tokio::time::interval((limit / 3).max(Duration::from_millis(100)));
-    let mut said = None;
+    let mut logged = None;
     loop {
         interval.tick().await;
         match pulses.stalled() {
-            None => tell(&[NotifyState::Watchdog]),
-            stalled if stalled != said => {
-                tracing::error!(stalled, "a part of the agent hangs; systemd will restart it");
-                said = stalled;
+            None => notify(&[NotifyState::Watchdog]),
+            stalled if stalled != logged => {
+                tracing::error!(stalled, "a part of the agent hangs; systemd will restart the agent");
+                logged = stalled;
             }
             _ => {}
         }

@@ -1,5 +1,5 @@
-//! What the hub tells about itself every minute: the machine, the agent, the spool, and how well each adapter hears.
-//! Only reads; a figure the machine does not give is left at zero or out.
+//! The hub's regular report: the machine, the agent, the spool, and the health of each adapter.
+//! Only reads; a figure that the machine does not have is zero or absent.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::spool::{Kind, SpoolStopped};
 use crate::status::Agent;
 use crate::systemd;
 
-/// The first report waits until the adapters have been found.
+/// The first report waits until the adapters are known.
 const FIRST_AFTER: Duration = Duration::from_secs(3);
 
 /// Reports until the spool has stopped.
@@ -23,7 +23,7 @@ pub async fn report(agent: Arc<Agent>, every: Duration) -> Result<(), SpoolStopp
     interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         interval.tick().await;
-        // The machine's own time throughout: the spool mends all of a record's times alike.
+        // The machine's own time throughout: the spool corrects all times of a record alike.
         let now = clock::machine_now();
         let telemetry = AgentTelemetry {
             observed_at: now,
@@ -72,13 +72,13 @@ fn meminfo_bytes(text: &str, name: &str) -> u64 {
         .map_or(0, |kib| kib.saturating_mul(1_024))
 }
 
-/// The warmest of the machine's sensors: the one that will throttle it first.
+/// The warmest of the machine's sensors.
 fn temperature_celsius() -> Option<f64> {
     std::fs::read_dir("/sys/class/thermal")
         .ok()?
         .filter_map(|entry| std::fs::read_to_string(entry.ok()?.path().join("temp")).ok()?.trim().parse::<f64>().ok())
         .map(|millidegrees| millidegrees / 1_000.0)
-        // Sensors that are not there read as absolute zero, or as far beyond any board.
+        // Missing sensors read as absolute zero, or far above any real temperature.
         .filter(|celsius| (-60.0..200.0).contains(celsius))
         .max_by(f64::total_cmp)
 }
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_what_proc_shows() {
+    fn figures_of_proc_are_parsed() {
         assert_eq!(first_number("0.52 0.58 0.59 1/257 1234\n"), 0.52);
         let memory = "MemTotal:        1024 kB\nMemFree:           1 kB\nMemAvailable:     512 kB\n";
         assert_eq!(meminfo_bytes(memory, "MemTotal"), 1_048_576);
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_has_figures() {
+    fn the_figures_of_this_machine_are_read() {
         let machine = machine(std::path::Path::new("/"));
         assert!(machine.memory_total_bytes > 0 && machine.disk_total_bytes > 0 && machine.uptime_secs > 0);
         assert!(resident_bytes() > 0 && cpu_secs() > 0.0);

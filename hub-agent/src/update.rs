@@ -1,8 +1,8 @@
-//! The agent's own part in its update: hands a new version to the launcher, shows as a new version that it works, and tells how a trial ended.
-//! It works when the service knows it by its own credentials and, where the version before heard something, it hears something too.
+//! The agent's part in its own update: it asks the launcher to try a new version, shows as a new
+//! version that it works, and knows how a trial ended. A version works when the service accepts its
+//! credentials and, if the previous version received advertisements, it receives them too.
 
-use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hub_agent::launch::{FOLDER, FailedTrial, LAUNCHED_VARIABLE, LaunchState, TRIAL_VARIABLE, Trial};
@@ -16,35 +16,37 @@ use crate::clock;
 use crate::cloud::{Request, Service};
 use crate::identity::StateDir;
 
-/// How often a version on trial looks whether it works.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// How often a version on trial checks whether it works.
+const CHECK_EVERY: Duration = Duration::from_secs(1);
 
-/// A radio that heard nothing for so long is not expected to hear more under another version.
+/// A radio that was silent for this long may be silent under another version too.
 const HEARD_WITHIN_SECS: i64 = 300;
 
-/// What the launcher and this process know of updates.
+/// The state of updates, shared with the launcher.
 pub struct Update {
-    folder: PathBuf,
-    /// Whether a launcher started this process: it starts another version when asked.
+    state_dir: Arc<StateDir>,
+    /// Whether a launcher started this process: it can start another version.
     launched: bool,
     state: Mutex<LaunchState>,
-    /// The trial that this process is.
+    /// Held while the state is being changed on disk.
+    changing: tokio::sync::Mutex<()>,
+    /// The trial of this process, if it is on trial.
     trial: Option<Trial>,
-    /// The job of a trial that the launcher knew of at the start of this process, and did not begin.
+    /// The job of a trial that was requested when this process started, and that the launcher did
+    /// not begin.
     declined: Option<String>,
     confirmed: watch::Sender<bool>,
 }
 
-/// How a trial stands.
+/// What came of a trial.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fate {
-    /// Nobody has asked the launcher yet.
-    Unknown,
+pub enum Outcome {
+    NotRequested,
     /// This process is on trial.
     OnTrial,
     Confirmed,
     Failed(FailedTrial),
-    /// The launcher was asked and started this version all the same.
+    /// The trial was requested, and the launcher started this version instead.
     Declined,
 }
 
@@ -52,7 +54,7 @@ pub enum Fate {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct UpdateShown {
-    /// The folder of the version that runs; the package's own when absent.
+    /// The directory of the version that runs; the package's own version when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version_dir: Option<String>,
     pub on_trial: bool,
@@ -62,19 +64,20 @@ pub struct UpdateShown {
 }
 
 impl Update {
-    pub fn load(state_dir: &StateDir) -> Self {
-        let folder = state_dir.path().join(FOLDER);
-        let state = LaunchState::read(&folder).unwrap_or_else(|error| {
-            tracing::warn!(%error, "what is known of updates is damaged; it is begun anew");
+    /// Called at the start, before any task runs.
+    pub fn load(state_dir: &Arc<StateDir>) -> Self {
+        let state = LaunchState::read(&state_dir.path().join(FOLDER)).unwrap_or_else(|error| {
+            tracing::warn!(%error, "the file of updates is damaged; it is replaced");
             LaunchState::default()
         });
         let named = std::env::var(TRIAL_VARIABLE).ok();
         let trial = state.trial.clone().filter(|trial| named.as_ref() == Some(&trial.dir));
         let declined = state.trial.as_ref().filter(|_| trial.is_none()).map(|declined| declined.job_uuid.clone());
         Self {
-            folder,
+            state_dir: state_dir.clone(),
             launched: std::env::var_os(LAUNCHED_VARIABLE).is_some(),
             state: Mutex::new(state),
+            changing: tokio::sync::Mutex::new(()),
             trial,
             declined,
             confirmed: watch::Sender::new(false),
@@ -97,46 +100,46 @@ impl Update {
         }
     }
 
-    pub fn fate(&self, job_uuid: HubJobUuid, dir: &str) -> Fate {
+    pub fn outcome(&self, job_uuid: HubJobUuid, dir: &str) -> Outcome {
         let job_uuid = job_uuid.to_string();
         let state = self.lock();
         if let Some(failed) = state.failed.iter().rev().find(|failed| failed.job_uuid == job_uuid) {
-            return Fate::Failed(failed.clone());
+            return Outcome::Failed(failed.clone());
         }
         match &self.trial {
             Some(trial) if trial.job_uuid == job_uuid => {
                 if state.is_on_trial(trial) {
-                    Fate::OnTrial
+                    Outcome::OnTrial
                 } else {
-                    Fate::Confirmed
+                    Outcome::Confirmed
                 }
             }
-            _ if self.declined.as_ref() == Some(&job_uuid) => Fate::Declined,
-            // It was confirmed, and the agent was killed before it could tell.
-            _ if state.confirmed.as_deref() == Some(dir) && state.trial.is_none() => Fate::Confirmed,
-            _ => Fate::Unknown,
+            _ if self.declined.as_ref() == Some(&job_uuid) => Outcome::Declined,
+            // It was confirmed, and the agent was killed before it could report that.
+            _ if state.confirmed.as_deref() == Some(dir) && state.trial.is_none() => Outcome::Confirmed,
+            _ => Outcome::NotRequested,
         }
     }
 
-    /// Asks the launcher to try a version at the next start.
-    pub fn begin(&self, job_uuid: HubJobUuid, dir: &str, radio_heard: bool) -> std::io::Result<()> {
+    /// Requests that the launcher tries a version at the next start.
+    pub async fn request_trial(&self, job_uuid: HubJobUuid, dir: &str, radio_heard: bool) -> std::io::Result<()> {
         let trial = Trial { dir: dir.to_owned(), job_uuid: job_uuid.to_string(), boots: 0, radio_heard };
-        self.change(|state| state.trial = Some(trial))
+        self.change(|state| state.trial = Some(trial)).await
     }
 
-    /// Takes that back.
-    pub fn withdraw(&self) -> std::io::Result<()> {
-        self.change(|state| state.trial = None)
+    /// Withdraws that request.
+    pub async fn withdraw(&self) -> std::io::Result<()> {
+        self.change(|state| state.trial = None).await
     }
 
-    /// The folders of versions that may still be started.
+    /// The directories of versions that may still be started.
     pub fn in_use(&self) -> Vec<String> {
         let state = self.lock();
         let trial = state.trial.as_ref().map(|trial| trial.dir.clone());
         state.confirmed.clone().into_iter().chain(trial).collect()
     }
 
-    /// The folder of the version that was confirmed last.
+    /// The directory of the version that was confirmed last.
     pub fn confirmed_dir(&self) -> Option<String> {
         self.lock().confirmed.clone()
     }
@@ -149,34 +152,35 @@ impl Update {
     }
 
     /// Confirms a version on trial as soon as it has shown that it works. Never ends.
-    pub async fn confirm_when_sound(&self, service: &Service, health: &Health) {
+    pub async fn confirm_when_working(&self, service: &Service, health: &Health) {
         if let Some(trial) = &self.trial {
             tracing::info!(version_dir = trial.dir, "this version is on trial");
-            let mut known_by_service = false;
+            let mut is_accepted = false;
             while self.lock().is_on_trial(trial) {
-                known_by_service = known_by_service || is_known(service).await;
-                if known_by_service && (!trial.radio_heard || health.advertisements() > 0) {
-                    match self.change(LaunchState::confirm) {
+                is_accepted = is_accepted || is_accepted_by(service).await;
+                if is_accepted && (!trial.radio_heard || health.advertisements() > 0) {
+                    match self.change(LaunchState::confirm).await {
                         Ok(()) => tracing::info!("this version works and is kept"),
                         Err(error) => {
-                            tracing::warn!(%error, "that this version works cannot be written; it is tried again")
+                            tracing::warn!(%error, "the confirmation of this version cannot be written; it is tried again")
                         }
                     }
                 }
-                tokio::time::sleep(LOOK_EVERY).await;
+                tokio::time::sleep(CHECK_EVERY).await;
             }
             self.confirmed.send_replace(true);
         }
         std::future::pending().await
     }
 
-    /// On disk first.
-    fn change(&self, change: impl FnOnce(&mut LaunchState)) -> std::io::Result<()> {
-        let mut state = self.lock();
-        let mut changed = state.clone();
+    /// Changes the state on disk, then in memory.
+    async fn change(&self, change: impl FnOnce(&mut LaunchState)) -> std::io::Result<()> {
+        let _changing = self.changing.lock().await;
+        let mut changed = self.lock().clone();
         change(&mut changed);
-        changed.write(&self.folder)?;
-        *state = changed;
+        let written = changed.clone();
+        self.state_dir.on_disk(move |path| written.write(&path.join(FOLDER))).await?;
+        *self.lock() = changed;
         Ok(())
     }
 
@@ -185,15 +189,15 @@ impl Update {
     }
 }
 
-/// Whether an adapter has heard something in the last minutes.
-pub fn hears(health: &Health) -> bool {
+/// Whether an adapter has received an advertisement in the last minutes.
+pub fn has_heard_recently(health: &Health) -> bool {
     let now = clock::machine_now();
-    let lately = now.plus_secs(-HEARD_WITHIN_SECS);
-    health.report(now, now).values().any(|adapter| adapter.last_heard_at.is_some_and(|at| at >= lately))
+    let since = now.plus_secs(-HEARD_WITHIN_SECS);
+    health.report(now, now).values().any(|adapter| adapter.last_heard_at.is_some_and(|at| at >= since))
 }
 
-/// Whether the service lets this version in.
-async fn is_known(service: &Service) -> bool {
+/// Whether the service accepts this version's credentials.
+async fn is_accepted_by(service: &Service) -> bool {
     match service.call(&Request::get("/v1/test")).await {
         Ok(answer) => answer.is_success() && answer.data::<HubTest>().is_ok(),
         Err(_) => false,
@@ -206,39 +210,39 @@ mod tests {
 
     const DIR: &str = "2.0.0-abcdefabcdef";
 
-    #[test]
-    fn what_became_of_a_trial_is_known_after_every_end() {
+    #[tokio::test]
+    async fn the_outcome_of_a_trial_is_known_after_every_end() {
         let dir = tempfile::tempdir().unwrap();
-        let state_dir = StateDir::open(dir.path()).unwrap();
+        let state_dir = Arc::new(StateDir::open(dir.path()).unwrap());
         let folder = dir.path().join(FOLDER);
         let job = HubJobUuid::new();
         let update = Update::load(&state_dir);
-        assert_eq!(update.fate(job, DIR), Fate::Unknown);
-        update.begin(job, DIR, true).unwrap();
-        assert_eq!(update.fate(job, DIR), Fate::Unknown, "it is for the next start");
+        assert_eq!(update.outcome(job, DIR), Outcome::NotRequested);
+        update.request_trial(job, DIR, true).await.unwrap();
+        assert_eq!(update.outcome(job, DIR), Outcome::NotRequested, "the launcher begins it at the next start");
 
-        // Started again, and not as that version: the launcher did not do it.
+        // Restarted, but not as that version: the launcher declined.
         let update = Update::load(&state_dir);
-        assert_eq!(update.fate(job, DIR), Fate::Declined);
-        assert_eq!(update.fate(HubJobUuid::new(), DIR), Fate::Unknown, "another job's");
-        update.withdraw().unwrap();
+        assert_eq!(update.outcome(job, DIR), Outcome::Declined);
+        assert_eq!(update.outcome(HubJobUuid::new(), DIR), Outcome::NotRequested, "another job's");
+        update.withdraw().await.unwrap();
         assert_eq!(LaunchState::read(&folder).unwrap().trial, None);
 
-        update.begin(job, DIR, true).unwrap();
+        update.request_trial(job, DIR, true).await.unwrap();
         let mut state = LaunchState::read(&folder).unwrap();
         state.confirm();
         state.write(&folder).unwrap();
         let update = Update::load(&state_dir);
-        assert_eq!(update.fate(job, DIR), Fate::Confirmed);
+        assert_eq!(update.outcome(job, DIR), Outcome::Confirmed);
         assert_eq!((update.in_use(), update.confirmed_dir()), (vec![DIR.to_owned()], Some(DIR.to_owned())));
 
         let other = HubJobUuid::new();
-        update.begin(other, "3.0.0-abcdefabcdef", true).unwrap();
+        update.request_trial(other, "3.0.0-abcdefabcdef", true).await.unwrap();
         let mut state = LaunchState::read(&folder).unwrap();
-        state.fail("NOT_CONFIRMED", "it heard nothing".to_owned());
+        state.fail("NOT_CONFIRMED", "it received nothing".to_owned());
         state.write(&folder).unwrap();
         let update = Update::load(&state_dir);
-        let Fate::Failed(failed) = update.fate(other, "3.0.0-abcdefabcdef") else { panic!("it failed") };
+        let Outcome::Failed(failed) = update.outcome(other, "3.0.0-abcdefabcdef") else { panic!("it failed") };
         assert_eq!(failed.reason, "NOT_CONFIRMED");
         assert_eq!(update.shown().last_failed, Some(failed));
         assert_eq!(update.confirmed_dir().as_deref(), Some(DIR));

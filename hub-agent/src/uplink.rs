@@ -1,5 +1,6 @@
-//! From the spool to the service, in order and one upload at a time. What the service refuses for good is set aside and counted, so that
-//! it blocks nothing; everything else is tried again until it is delivered. Never changes a batch that may have been sent.
+//! Sends the spool's batches to the service, in order and one at a time. What the service refuses
+//! permanently is quarantined and counted, so that it blocks nothing; everything else is sent again
+//! until it is delivered. Never changes a batch that may have been sent.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,19 +20,19 @@ use crate::jobs::JobRecord;
 use crate::pulse::Beat;
 use crate::spool::{Batch, Kind, PerKind, Spool, SpoolStopped, Verdict};
 
-/// The longest that the service's answer "too many" makes the time between two uploads.
+/// The longest time between two uploads while the service answers "too many".
 const LONGEST_INTERVAL: Duration = Duration::from_secs(600);
 
-/// How often it is said how many uploads were refused.
-const SAY_REFUSALS_EVERY: Duration = Duration::from_secs(60);
+/// How often the number of refused uploads is logged.
+const LOG_REFUSALS_EVERY: Duration = Duration::from_secs(60);
 
-/// How long the loop rests at most: the watchdog wants to see it move.
+/// The longest rest of the loop: the watchdog expects it to move.
 const LONGEST_REST: Duration = Duration::from_secs(20);
 
-/// Far more than the agent writes into one.
+/// Far more than any job event of the agent has.
 const MAX_JOB_EVENT_BYTES: usize = 256 << 10;
 
-/// The slowest line that is waited for.
+/// The slowest connection on which an upload does not time out.
 const SLOWEST_BYTES_PER_SEC: u64 = 4 << 10;
 
 pub struct Uplink {
@@ -39,21 +40,21 @@ pub struct Uplink {
     spool: Spool,
     clock: Arc<Clock>,
     lanes: [Lane; 5],
-    /// Of the service as a whole, when it cannot be reached.
+    /// For the service as a whole, while it cannot be reached.
     backoff: Backoff,
     uploads: Arc<Uploads>,
 }
 
-/// How uploading goes.
+/// The state of uploading.
 #[derive(Debug, Default)]
 pub struct Uploads {
     delivered: AtomicU64,
-    not_taken: Mutex<PerKind<Option<NotTaken>>>,
+    not_accepted: Mutex<PerKind<Option<NotAccepted>>>,
 }
 
-/// What is in the way of the uploads of one kind.
+/// Why uploads of one kind are not accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NotTaken {
+pub struct NotAccepted {
     pub reason: String,
     pub since: Timestamp,
 }
@@ -64,45 +65,47 @@ impl Uploads {
         self.delivered.load(Ordering::Relaxed)
     }
 
-    pub fn not_taken(&self) -> PerKind<Option<NotTaken>> {
+    pub fn not_accepted(&self) -> PerKind<Option<NotAccepted>> {
         self.lock().clone()
     }
 
-    fn is_not_taken(&self, kind: Kind, reason: String, now: Timestamp) {
+    fn set_not_accepted(&self, kind: Kind, reason: String, now: Timestamp) {
         let mut kinds = self.lock();
-        let not_taken = kinds.get_mut(kind);
-        // The reason may change; it has been in the way all the while.
-        let since = not_taken.as_ref().map_or(now, |before| before.since);
-        *not_taken = Some(NotTaken { reason, since });
+        let not_accepted = kinds.get_mut(kind);
+        // The reason may change; the uploads have been blocked since the first one.
+        let since = not_accepted.as_ref().map_or(now, |before| before.since);
+        *not_accepted = Some(NotAccepted { reason, since });
     }
 
-    fn is_taken(&self, kind: Kind) {
+    fn set_accepted(&self, kind: Kind) {
         *self.lock().get_mut(kind) = None;
     }
 
-    fn lock(&self) -> MutexGuard<'_, PerKind<Option<NotTaken>>> {
-        self.not_taken.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, PerKind<Option<NotAccepted>>> {
+        self.not_accepted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// One kind's endpoint, with its own pace: each has its own limit at the service.
+/// One kind of upload, with its own pace: the service limits each kind separately.
 struct Lane {
     kind: Kind,
-    /// Shortest time between two uploads: grows while the service says "too many", so that more goes into each.
+    /// Shortest time between two uploads: grows while the service answers "too many", so that each
+    /// upload has more records.
     interval: Duration,
     base_interval: Duration,
     due: Instant,
     max_records: u64,
     backoff: Backoff,
-    /// What went wrong last, so that it is said once.
-    said: Option<u16>,
+    /// The status of the last failure that was logged: it is logged once.
+    logged: Option<u16>,
     refusals: Refusals,
 }
 
-/// Uploads refused for good, one kind's: there may be many in a second, and each line about one is itself uploaded.
+/// Uploads of one kind that were refused permanently. There may be many in a second, and each log
+/// line about one is itself uploaded, so only the first is logged at once.
 #[derive(Default)]
 struct Refusals {
-    said_at: Option<Instant>,
+    logged_at: Option<Instant>,
     /// Since then.
     uploads: u64,
     records: u64,
@@ -110,7 +113,7 @@ struct Refusals {
 
 /// What to do after an answer.
 enum Next {
-    Settle(Verdict),
+    Resolve(Verdict),
     Wait(Duration),
 }
 
@@ -124,7 +127,7 @@ impl Uplink {
             due: Instant::now(),
             max_records: kind.max_records(),
             backoff: backoff.clone(),
-            said: None,
+            logged: None,
             refusals: Refusals::default(),
         });
         Self { service, spool, clock, lanes, backoff, uploads: Arc::default() }
@@ -145,7 +148,7 @@ impl Uplink {
             };
             let rest = match granted {
                 Some(credentials) => {
-                    let work = self.turn(&credentials);
+                    let work = self.send_next(&credentials);
                     tokio::select! {
                         () = cancel.cancelled() => return Ok(()),
                         rest = work => rest?,
@@ -161,30 +164,32 @@ impl Uplink {
         }
     }
 
-    /// Sends what there is, once through, until nothing is left or something fails: the last thing before the end.
+    /// Sends everything once, until nothing is left or a call fails: the last work before the agent
+    /// ends.
     pub async fn drain(&mut self) -> Result<(), SpoolStopped> {
         let Ok(credentials) = self.service.granted() else { return Ok(()) };
         for at in 0..self.lanes.len() {
             while let Some(lane) = self.lanes.get_mut(at) {
                 let Some(batch) = self.spool.next(lane.kind, lane.max_records).await? else { break };
                 let verdict = match send(&self.service, &credentials, &batch).await {
-                    Ok(answer) => match lane.judge(&batch, &answer) {
-                        Next::Settle(verdict) => verdict,
+                    Ok(answer) => match lane.evaluate(&batch, &answer) {
+                        Next::Resolve(verdict) => verdict,
                         Next::Wait(_) => break,
                     },
                     Err(NotSent::Unreadable(reason)) => lane.refuse(&batch, &reason),
                     Err(NotSent::Call(_)) => return Ok(()),
                 };
-                self.spool.settle(batch.kind, batch.batch, verdict).await?;
+                self.spool.resolve(batch.kind, batch.batch, verdict).await?;
             }
         }
         Ok(())
     }
 
-    /// Sends one batch, of the lane that has waited longest. Gives the time until there may be more to do.
-    async fn turn(&mut self, credentials: &Credentials) -> Result<Duration, SpoolStopped> {
+    /// Sends one batch, of the lane that has waited longest. Returns the time until there may be
+    /// more to do.
+    async fn send_next(&mut self, credentials: &Credentials) -> Result<Duration, SpoolStopped> {
         if !self.clock.offset().known {
-            // Whatever the answer, it carries the time; data that is sent before would carry 1970.
+            // Any answer has the service's time; data that is sent before would have times in 1970.
             return Ok(match self.service.call_as(credentials, &Request::get("/v1/test")).await {
                 Ok(_) if self.clock.offset().known => Duration::ZERO,
                 _ => self.backoff.next(None),
@@ -195,60 +200,62 @@ impl Uplink {
         if lane.due > now {
             return Ok(lane.due - now);
         }
-        lane.refusals.say(lane.kind, now);
-        // Asking for a batch writes what is in memory to disk: not done for nothing.
+        lane.refusals.log(lane.kind, now);
+        // Forming a batch writes the records in memory to disk, so it is not done without records.
         let waiting = self.spool.stats().usage.get(lane.kind).records;
         let batch = if waiting > 0 { self.spool.next(lane.kind, lane.max_records).await? } else { None };
         let Some(batch) = batch else {
             lane.due = now + lane.interval;
-            // That nothing waits because all of it was refused is worth knowing for a while.
-            if lane.refusals.said_at.is_none() {
-                self.uploads.is_taken(lane.kind);
+            // An empty queue does not clear the reason if it is empty because everything was
+            // refused.
+            if lane.refusals.logged_at.is_none() {
+                self.uploads.set_accepted(lane.kind);
             }
             return Ok(Duration::ZERO);
         };
         let answer = match send(&self.service, credentials, &batch).await {
             Ok(answer) => answer,
-            // A claim changes the access, which wakes the loop.
+            // A claim changes the access, which wakes this loop.
             Err(NotSent::Call(CallError::NoAccess)) => return Ok(LONGEST_REST),
             Err(NotSent::Unreadable(reason)) => {
                 let verdict = lane.refuse(&batch, &reason);
-                self.uploads.is_not_taken(lane.kind, set_aside(&reason), self.clock.now());
-                self.spool.settle(batch.kind, batch.batch, verdict).await?;
+                self.uploads.set_not_accepted(lane.kind, quarantined(&reason), self.clock.now());
+                self.spool.resolve(batch.kind, batch.batch, verdict).await?;
                 return Ok(Duration::ZERO);
             }
             Err(NotSent::Call(CallError::Unreachable(reason))) => {
-                // It may well be reached, and only the token not be renewed.
+                // The service may be reachable, and only the token's renewal failed.
                 if self.service.contact().unreachable.is_none() {
-                    self.uploads.is_not_taken(lane.kind, reason, self.clock.now());
+                    self.uploads.set_not_accepted(lane.kind, reason, self.clock.now());
                 }
                 return Ok(self.backoff.next(None));
             }
         };
         self.backoff.reset();
-        match lane.judge(&batch, &answer) {
-            Next::Settle(verdict) => {
+        match lane.evaluate(&batch, &answer) {
+            Next::Resolve(verdict) => {
                 match verdict {
                     Verdict::Refused => {
-                        self.uploads.is_not_taken(lane.kind, set_aside(&answer.reason()), self.clock.now());
+                        self.uploads.set_not_accepted(lane.kind, quarantined(&answer.reason()), self.clock.now());
                     }
-                    Verdict::Stored { .. } => self.uploads.is_taken(lane.kind),
+                    Verdict::Stored { .. } => self.uploads.set_accepted(lane.kind),
                     Verdict::TooLarge => {}
                 }
                 if let Verdict::Stored { rejected } = verdict {
                     self.uploads.delivered.fetch_add(batch.records.saturating_sub(rejected), Ordering::Relaxed);
                 }
-                // A batch as large as they get: there is more, and the service does not mind. Windows do not become larger.
+                // A full batch: there are more records, and the service accepts them. Windows do
+                // not grow.
                 let is_full = match lane.kind {
                     Kind::BleWindows => waiting > batch.records,
                     _ => batch.records > lane.max_records / 2,
                 };
                 let more = is_full && lane.interval == lane.base_interval;
                 lane.due = if more || verdict == Verdict::TooLarge { now } else { now + lane.interval };
-                self.spool.settle(batch.kind, batch.batch, verdict).await?;
+                self.spool.resolve(batch.kind, batch.batch, verdict).await?;
             }
             Next::Wait(wait) => {
-                self.uploads.is_not_taken(lane.kind, answer.reason(), self.clock.now());
+                self.uploads.set_not_accepted(lane.kind, answer.reason(), self.clock.now());
                 lane.due = Instant::now() + wait;
             }
         }
@@ -259,7 +266,7 @@ impl Uplink {
 /// Why a batch has no answer.
 enum NotSent {
     Call(CallError),
-    /// It makes no sense, and never will.
+    /// It is malformed, and always will be.
     Unreadable(String),
 }
 
@@ -269,8 +276,8 @@ impl From<CallError> for NotSent {
     }
 }
 
-fn set_aside(reason: &str) -> String {
-    format!("refused for good and set aside: {reason}")
+fn quarantined(reason: &str) -> String {
+    format!("refused for good and quarantined: {reason}")
 }
 
 async fn send(service: &Service, credentials: &Credentials, batch: &Batch) -> Result<Answer, NotSent> {
@@ -280,7 +287,7 @@ async fn send(service: &Service, credentials: &Credentials, batch: &Batch) -> Re
     let mut request = Request::post_json(path(batch.kind, credentials.hub_uuid), batch.body.clone())
         .header(CONTENT_ENCODING, "zstd")
         .header(IDEMPOTENCY_KEY, &batch.batch.to_string());
-    // A batch keeps its size: on a slow line it needs its time, or it would never arrive.
+    // A batch keeps its size: on a slow connection it needs its time, or it would never arrive.
     request.timeout =
         Some(service.request_timeout + Duration::from_secs(batch.body.len() as u64 / SLOWEST_BYTES_PER_SEC));
     Ok(service.call_as(credentials, &request).await?)
@@ -292,12 +299,13 @@ fn path(kind: Kind, hub_uuid: HubUuid) -> String {
         Kind::BleWindows => "/v1/ble/events/windowed".to_owned(),
         Kind::Telemetry => format!("/v1/hubs/{hub_uuid}/telemetry"),
         Kind::Logs => format!("/v1/hubs/{hub_uuid}/logs"),
-        // Never the place of an upload: each has its job's.
+        // Not the path of an upload: each event has its job's.
         Kind::JobEvents => format!("/v1/hubs/{hub_uuid}/jobs"),
     }
 }
 
-/// What happened to one job. Its path has the job, and its key is the event's own: sent again it is stored once.
+/// An event of one job. The path contains the job, and the idempotency key is the event's uuid:
+/// sent again, it is stored once.
 async fn send_job_event(service: &Service, credentials: &Credentials, batch: &Batch) -> Result<Answer, NotSent> {
     let unreadable = |error: &dyn std::fmt::Display| NotSent::Unreadable(format!("a job's event: {error}"));
     let json = zstd::bulk::decompress(&batch.body, MAX_JOB_EVENT_BYTES).map_err(|error| unreadable(&error))?;
@@ -309,34 +317,35 @@ async fn send_job_event(service: &Service, credentials: &Credentials, batch: &Ba
 }
 
 impl Refusals {
-    /// Says the first, and leaves the others to be told by their number.
+    /// Logs the first refusal and counts the others.
     fn count(&mut self, batch: &Batch, reason: &str) {
-        if self.said_at.is_some() {
+        if self.logged_at.is_some() {
             self.uploads += 1;
             self.records += batch.records;
             return;
         }
-        self.said_at = Some(Instant::now());
+        self.logged_at = Some(Instant::now());
         tracing::error!(
             kind = ?batch.kind, batch_uuid = %batch.batch, records = batch.records, reason,
-            "the service refuses an upload for good; it is set aside and counted"
+            "the service refuses an upload for good; it is quarantined and counted"
         );
     }
 
-    fn say(&mut self, kind: Kind, now: Instant) {
-        if self.said_at.is_none_or(|at| now.duration_since(at) < SAY_REFUSALS_EVERY) {
+    fn log(&mut self, kind: Kind, now: Instant) {
+        if self.logged_at.is_none_or(|at| now.duration_since(at) < LOG_REFUSALS_EVERY) {
             return;
         }
         let Self { uploads, records, .. } = std::mem::take(self);
         if uploads > 0 {
             tracing::error!(?kind, uploads, records, "the service refused more uploads for good in the last minute");
-            self.said_at = Some(now);
+            self.logged_at = Some(now);
         }
     }
 }
 
-/// The records the service would not take out of an upload that it has stored. `None` when it did not say, in the one way it does, that the
-/// upload is stored: a login page or a proxy answers 200 to anything, and what is taken for delivered is gone.
+/// The records that the service refused in an upload that it has stored. `None` if the answer is
+/// not the service's own confirmation: a login page or a proxy answers 200 to anything, and a batch
+/// that counts as delivered is deleted.
 fn stored(kind: Kind, answer: &Answer) -> Option<Vec<RejectedEvent>> {
     match (kind.is_ble(), answer.status) {
         (true, 201) => answer.data::<BleUploadResult>().ok().map(|result| result.rejected),
@@ -346,43 +355,44 @@ fn stored(kind: Kind, answer: &Answer) -> Option<Vec<RejectedEvent>> {
 }
 
 impl Lane {
-    fn judge(&mut self, batch: &Batch, answer: &Answer) -> Next {
+    fn evaluate(&mut self, batch: &Batch, answer: &Answer) -> Next {
         if let Some(rejected) = stored(batch.kind, answer) {
-            if self.said.take().is_some() {
-                tracing::info!(kind = ?self.kind, "uploads are taken again");
+            if self.logged.take().is_some() {
+                tracing::info!(kind = ?self.kind, "uploads are accepted again");
             }
             self.backoff.reset();
-            // Slowly back to the usual pace.
+            // Slowly back to the configured pace.
             self.interval = self.interval.mul_f64(0.9).max(self.base_interval);
             if let Some(first) = rejected.first() {
                 tracing::warn!(
                     batch_uuid = %batch.batch, rejected = rejected.len(), index = first.index, reason = first.message,
-                    "the service took an upload but for some of its records"
+                    "the service accepted an upload except for some of its records"
                 );
             }
-            return Next::Settle(Verdict::Stored { rejected: rejected.len() as u64 });
+            return Next::Resolve(Verdict::Stored { rejected: rejected.len() as u64 });
         }
         match answer.status {
-            // The job is over or gone: nobody waits for the event any more.
+            // The job is finished or deleted: the service needs no more events of it.
             404 | 409 if batch.kind == Kind::JobEvents && answer.problem().is_some() => {
-                tracing::info!(reason = answer.reason(), "the service has no use for an event of a job that is over");
-                Next::Settle(Verdict::Stored { rejected: 1 })
+                tracing::info!(reason = answer.reason(), "the service no longer accepts events of a finished job");
+                Next::Resolve(Verdict::Stored { rejected: 1 })
             }
             413 if batch.records > 1 => {
                 self.max_records = (batch.records / 2).max(1);
-                Next::Settle(Verdict::TooLarge)
+                Next::Resolve(Verdict::TooLarge)
             }
-            // Only the service itself can refuse for good: a proxy that does says nothing about the batch.
+            // Only the service itself refuses permanently: a proxy's refusal says nothing about the
+            // batch.
             400 | 409 | 413 | 415 | 422 if answer.problem().is_some() => {
-                Next::Settle(self.refuse(batch, &answer.reason()))
+                Next::Resolve(self.refuse(batch, &answer.reason()))
             }
             429 => {
                 self.interval = (self.interval * 2).clamp(Duration::from_secs(1), LONGEST_INTERVAL);
-                self.say(answer, "the service asks for fewer uploads; they become larger instead");
+                self.log(answer, "the service accepts fewer uploads; each becomes larger instead");
                 Next::Wait(self.backoff.next(answer.retry_after).max(self.interval))
             }
             _ => {
-                self.say(answer, "the service does not take an upload; it is tried again");
+                self.log(answer, "the service did not accept an upload; it is sent again");
                 Next::Wait(self.backoff.next(answer.retry_after))
             }
         }
@@ -393,10 +403,10 @@ impl Lane {
         Verdict::Refused
     }
 
-    /// Says a trouble once.
-    fn say(&mut self, answer: &Answer, what: &str) {
-        if self.said != Some(answer.status) {
-            self.said = Some(answer.status);
+    /// Logs a failure once.
+    fn log(&mut self, answer: &Answer, what: &str) {
+        if self.logged != Some(answer.status) {
+            self.logged = Some(answer.status);
             tracing::warn!(kind = ?self.kind, reason = answer.reason(), "{what}");
         }
     }
@@ -407,12 +417,12 @@ mod tests {
     use hub_protocol::TenantUuid;
 
     use super::*;
-    use crate::config::{ServiceArgs, Span};
+    use crate::config::ServiceArgs;
     use crate::identity::StateDir;
     use crate::spool::SpoolConfig;
 
     #[tokio::test]
-    async fn an_event_that_nobody_can_read_is_set_aside() {
+    async fn a_malformed_job_event_is_quarantined() {
         crate::cloud::install_crypto();
         let dir = tempfile::tempdir().unwrap();
         let state_dir = Arc::new(StateDir::open(dir.path()).unwrap());
@@ -422,8 +432,8 @@ mod tests {
             ca_file: None,
             device_instance_id: None,
             hub_identifier: None,
-            connect_timeout: Span(Duration::from_secs(1)),
-            request_timeout: Span(Duration::from_secs(1)),
+            connect_timeout: "1s".parse().unwrap(),
+            request_timeout: "1s".parse().unwrap(),
         };
         let service = Arc::new(Service::new(&args, state_dir, clock.clone()).unwrap());
         let spool = Spool::start(SpoolConfig::of(dir.path()), clock.clone(), || {}).unwrap();
@@ -437,11 +447,14 @@ mod tests {
             expires_at: Timestamp::from_micros(i64::MAX),
         };
         for _ in Kind::ALL {
-            uplink.turn(&credentials).await.unwrap();
+            uplink.send_next(&credentials).await.unwrap();
         }
-        assert_eq!(spool.next(Kind::JobEvents, 1).await.unwrap(), None, "it is in nobody's way");
+        assert_eq!(spool.next(Kind::JobEvents, 1).await.unwrap(), None, "it blocks nothing");
         assert!(std::fs::read_dir(dir.path().join("refused")).unwrap().count() == 1);
-        let not_taken = uplink.uploads().not_taken();
-        assert!(not_taken.get(Kind::JobEvents).as_ref().unwrap().reason.contains("a job's event"), "{not_taken:?}");
+        let not_accepted = uplink.uploads().not_accepted();
+        assert!(
+            not_accepted.get(Kind::JobEvents).as_ref().unwrap().reason.contains("a job's event"),
+            "{not_accepted:?}"
+        );
     }
 }

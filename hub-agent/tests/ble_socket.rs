@@ -1,4 +1,4 @@
-//! The running agent as an app on the hub sees it: a socket from which it reads what is heard.
+//! The running agent from the view of an app on the hub: a socket with the received advertisements.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that meets what it does not expect fails")]
 
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 #[test]
-fn an_app_reads_what_the_agent_hears_also_without_the_service() {
+fn an_app_reads_advertisements_without_the_service() {
     let dir = tempfile::tempdir().unwrap();
     let path = |name: &str| dir.path().join(name);
     let advertisement = json!({"t_ms": 20, "address": "AA:BB:CC:DD:EE:FF", "addressType": "public", "rssi": -60,

@@ -1,4 +1,5 @@
-//! `scan` and `check` as a person runs them: against a mocked bluetoothd, against a recorded trace, and where there is nothing at all.
+//! `scan` and `check` as a person runs them: against a mocked bluetoothd, against a recorded trace,
+//! and without any radio.
 
 #![allow(clippy::expect_used, clippy::indexing_slicing)]
 
@@ -47,7 +48,7 @@ fn finding<'f>(findings: &'f [Value], check: &str) -> &'f Value {
 }
 
 #[test]
-fn scan_prints_what_the_radio_hears_byte_for_byte() {
+fn scan_prints_every_byte_of_an_advertisement() {
     let Some(mut mock) = Mock::start() else { return };
     mock.order(json!({"cmd": "add_adapter", "address": ADAPTER}));
     let mut scan =
@@ -68,7 +69,7 @@ fn scan_prints_what_the_radio_hears_byte_for_byte() {
             "manufacturerData": {"0499": "Bf8A"}, "serviceData": {"fcd2": "QAE="}, "what": "BTHome",
         })
     );
-    // Whoever reads has gone, as `head` does: an end like any other.
+    // The reader disconnects, like `head`: not an error.
     drop(lines);
     for rssi in [-62, -63] {
         mock.order(json!({"cmd": "report", "address": "C0:00:00:00:00:01", "rssi": rssi}));
@@ -94,10 +95,10 @@ fn scan_plays_a_recorded_trace_to_its_end() {
 }
 
 #[test]
-fn scan_without_a_radio_says_what_to_do_next() {
-    let deaf = output(NO_BUS, &["scan"]);
-    assert_eq!(deaf.status.code(), Some(1));
-    assert!(text(&deaf.stderr).contains("/nonexistent/bus") && text(&deaf.stderr).contains("hub-agent check"));
+fn scan_without_a_radio_shows_what_to_do_next() {
+    let blind = output(NO_BUS, &["scan"]);
+    assert_eq!(blind.status.code(), Some(1));
+    assert!(text(&blind.stderr).contains("/nonexistent/bus") && text(&blind.stderr).contains("hub-agent check"));
     let wrong = output(NO_BUS, &["scan", "--adapter", "hci0"]);
     assert_eq!(wrong.status.code(), Some(1));
     assert!(text(&wrong.stderr).contains("AA:BB:CC:DD:EE:FF"), "{}", text(&wrong.stderr));
@@ -118,7 +119,7 @@ fn scan_without_a_radio_says_what_to_do_next() {
 }
 
 #[test]
-fn output_that_cannot_be_written_is_an_error_and_a_reader_that_is_gone_is_none() {
+fn a_full_disk_is_an_error_and_a_closed_pipe_is_not() {
     for arguments in [&["version"] as &[&str], &["check"], &["scan", "--replay", TRACE, "--replay-speed", "0"]] {
         let full = std::fs::File::options().write(true).open("/dev/full").expect("it is always there");
         let full = agent(NO_BUS, arguments).stdout(full).output().expect("the agent runs");
@@ -128,13 +129,13 @@ fn output_that_cannot_be_written_is_an_error_and_a_reader_that_is_gone_is_none()
         drop(reader);
         let gone = agent(NO_BUS, arguments).stdout(writer).output().expect("the agent runs");
         assert!(!text(&gone.stderr).contains("write"), "{arguments:?}: {}", text(&gone.stderr));
-        // There is no radio here, which a check tells with its exit code too.
+        // There is no radio here, which the exit code of a check also shows.
         assert_eq!(gone.status.success(), !arguments.contains(&"check"), "{arguments:?}");
     }
 }
 
 #[test]
-fn check_tells_what_is_wrong_with_the_radio() {
+fn check_reports_faults_of_the_radio() {
     let (good, findings) = check(NO_BUS, &[]);
     assert!(!good);
     assert_eq!(finding(&findings, "D-Bus")["state"], "fail");
@@ -158,7 +159,7 @@ fn check_tells_what_is_wrong_with_the_radio() {
 }
 
 #[test]
-fn check_tells_what_is_wrong_with_the_service_and_the_state() {
+fn check_reports_faults_of_the_service_and_the_state() {
     let folder = tempfile::tempdir().expect("a directory");
     let state = folder.path().to_str().expect("its name is text");
     std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o700)).expect("it is ours");
@@ -170,11 +171,11 @@ fn check_tells_what_is_wrong_with_the_service_and_the_state() {
     assert_eq!(finding(&findings, "identity")["state"], "warn", "not claimed yet");
     assert_eq!(finding(&findings, "disk")["check"], "disk");
 
-    // Something that speaks, but not TLS.
+    // A server without TLS.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let url = format!("https://{}", listener.local_addr().expect("it is bound"));
     let server = std::thread::spawn(move || {
-        // One connection to see whether anything listens, one for TLS.
+        // One connection to test the port, one for TLS.
         for connection in listener.incoming().take(2) {
             let mut connection = connection.expect("a connection");
             let mut greeting = [0; 64];

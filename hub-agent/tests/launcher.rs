@@ -1,5 +1,6 @@
-//! The launcher as a real process, with scripts as versions of the agent: which of them it starts, and what it makes of how they end.
-//! A power cut is a SIGKILL to it and all it started.
+//! The launcher as a real process, with scripts as versions of the agent: which of them it starts,
+//! and what follows from how they end. A power cut is a SIGKILL of the launcher and everything it
+//! started.
 
 #![allow(
     clippy::unwrap_used,
@@ -25,7 +26,7 @@ struct Hub {
 }
 
 impl Hub {
-    /// The package's own version says so in the log and ends; `trial` is the version on trial.
+    /// The package's own version writes to the log and ends; `trial` is the version on trial.
     fn new(trial: &str) -> Self {
         let hub = Self { dir: tempfile::tempdir().unwrap() };
         script(&hub.packaged(), "echo packaged $@ >>$LOG");
@@ -69,7 +70,8 @@ impl Hub {
         launcher.spawn().unwrap()
     }
 
-    /// Runs it as systemd does, again and again while it fails, and gives how often it was started and its last exit code.
+    /// Runs it like systemd, again while it fails. Returns the number of starts and the last exit
+    /// code.
     fn run(&self) -> (u32, Option<i32>) {
         for start in 1..=5 {
             match end(&mut self.start()) {
@@ -77,7 +79,7 @@ impl Hub {
                 code => return (start, code),
             }
         }
-        panic!("it is never over: {}", self.log())
+        panic!("it never ends: {}", self.log())
     }
 
     fn log(&self) -> String {
@@ -118,7 +120,7 @@ fn id(launcher: &Child) -> Pid {
     Pid::from_raw(i32::try_from(launcher.id()).unwrap()).unwrap()
 }
 
-/// What the script of a version does that works.
+/// The script of a version that works.
 const CONFIRMS: &str = r#"
     echo "trial $HUB_AGENT_TRIAL $HUB_AGENT_LAUNCHED ${WATCHDOG_PID:-none} $@" >>$LOG
     printf '{"confirmed": "2.0.0-abcdefabcdef", "packaged": %s, "failed": []}' \
@@ -173,7 +175,7 @@ fn a_version_that_never_confirms_itself_is_ended_and_the_confirmed_one_runs() {
         let hub = Hub::new(trial);
         script(&hub.version("1.5.0-123456123456"), "echo confirmed >>$LOG");
         hub.write(&LaunchState::default());
-        // Confirmed under the package that is there.
+        // Confirmed with the current package.
         hub.write(&LaunchState { trial: Some(on_trial("1.5.0-123456123456")), ..LaunchState::default() });
         hub.run();
         let packaged = hub.state().packaged;
@@ -198,7 +200,7 @@ fn a_version_that_confirms_itself_stays_until_the_package_is_upgraded() {
     hub.until_logged("trial");
     // Longer than a trial.
     std::thread::sleep(Duration::from_millis(2_500));
-    assert_eq!(launcher.try_wait().unwrap(), None, "it is not ended for want of a confirmation");
+    assert_eq!(launcher.try_wait().unwrap(), None, "it is not ended as unconfirmed");
     kill_process(id(&launcher), Signal::TERM).unwrap();
     assert_eq!(end(&mut launcher), Some(7), "the signal and the exit code are passed on");
     assert_eq!(hub.log(), format!("trial {DIR} 1 none run --flag\n"));
@@ -212,10 +214,11 @@ fn a_version_that_confirms_itself_stays_until_the_package_is_upgraded() {
 
     std::fs::remove_file(hub.version(DIR)).unwrap();
     assert_eq!(hub.run(), (1, Some(0)));
-    assert!(hub.log().ends_with("packaged run --flag\n"), "the package's own is always there: {}", hub.log());
+    assert!(hub.log().ends_with("packaged run --flag\n"), "the package's own version always remains: {}", hub.log());
 
     script(&hub.version(DIR), "echo confirmed >>$LOG");
-    // Another program of the same size, and of the same time: packages give all their files that of their changelog.
+    // Another program of the same size and time: packages give all their files the time of their
+    // changelog.
     let modified = std::fs::metadata(hub.packaged()).unwrap().modified().unwrap();
     script(&hub.packaged(), "echo upgraded $@ >>$LOG");
     std::fs::File::options().write(true).open(hub.packaged()).unwrap().set_modified(modified).unwrap();
@@ -225,7 +228,7 @@ fn a_version_that_confirms_itself_stays_until_the_package_is_upgraded() {
 }
 
 #[test]
-fn what_an_older_launcher_noted_of_the_package_counts() {
+fn the_fingerprint_of_an_older_launcher_is_used() {
     for (later_secs, runs) in [(0, "confirmed\n"), (1, "packaged run --flag\n")] {
         let hub = Hub::new("echo confirmed >>$LOG");
         let found = std::fs::metadata(hub.packaged()).unwrap();
@@ -233,7 +236,7 @@ fn what_an_older_launcher_noted_of_the_package_counts() {
         hub.write(&LaunchState { confirmed: Some(DIR.into()), packaged: Some(packaged), ..LaunchState::default() });
         assert_eq!(hub.run(), (1, Some(0)));
         assert_eq!(hub.log(), runs);
-        assert!(hub.state().packaged.unwrap().sha256.is_some(), "the next time it is told by its content");
+        assert!(hub.state().packaged.unwrap().sha256.is_some(), "the next time its content is compared");
     }
 }
 
@@ -253,7 +256,7 @@ fn a_version_that_takes_the_hub_down_is_started_three_times() {
 }
 
 #[test]
-fn a_stop_that_was_asked_for_says_nothing_about_the_version() {
+fn a_requested_stop_does_not_count_as_a_start() {
     let hub = Hub::new("trap 'echo stopped >>$LOG; exit 0' TERM; echo trial >>$LOG; while :; do sleep 0.05; done");
     for _ in 0..4 {
         let mut launcher = hub.start_with(60, None);
@@ -268,7 +271,7 @@ fn a_stop_that_was_asked_for_says_nothing_about_the_version() {
 
 #[test]
 fn a_stop_after_a_while_counts_as_a_start() {
-    // systemd's, for one: the version did not get ready.
+    // For example systemd's: the version did not become ready.
     let hub = Hub::new("echo trial >>$LOG; exec sleep 60");
     for start in 1..=3 {
         let mut launcher = hub.start_with(5, None);
@@ -284,19 +287,19 @@ fn a_stop_after_a_while_counts_as_a_start() {
 }
 
 #[test]
-fn systemd_is_asked_to_wait_for_a_trial_and_for_nothing_else() {
+fn the_timeout_of_systemd_is_extended_only_for_a_trial() {
     let hub = Hub::new("echo trial >>$LOG; exec sleep 60");
     let systemd = UnixDatagram::bind(hub.path("notify")).unwrap();
     systemd.set_nonblocking(true).unwrap();
-    let told = || {
+    let received = || {
         let mut buffer = [0; 256];
         systemd.recv(&mut buffer).ok().map(|length| String::from_utf8_lossy(&buffer[..length]).into_owned())
     };
     assert_eq!(end(&mut hub.start_with(2, Some(&hub.path("notify")))), Some(1), "it hung, and its time was over");
-    let micros: u64 = told().unwrap().trim().strip_prefix("EXTEND_TIMEOUT_USEC=").unwrap().parse().unwrap();
-    assert!(micros > 12_000_000, "the trial's time, and what the version may take to end: {micros}");
-    assert_eq!(told(), None);
+    let micros: u64 = received().unwrap().trim().strip_prefix("EXTEND_TIMEOUT_USEC=").unwrap().parse().unwrap();
+    assert!(micros > 12_000_000, "the trial's time, and the time to end: {micros}");
+    assert_eq!(received(), None);
     assert_eq!(hub.state().failed[0].reason, "NOT_CONFIRMED");
     assert_eq!(end(&mut hub.start_with(2, Some(&hub.path("notify")))), Some(0));
-    assert_eq!((hub.log().as_str(), told()), ("trial\npackaged run --flag\n", None));
+    assert_eq!((hub.log().as_str(), received()), ("trial\npackaged run --flag\n", None));
 }

@@ -1,4 +1,5 @@
-//! What `hub-cloud check` and `hub-agent check` print: findings, each with what to do about it, for a person or as JSON.
+//! The findings that `hub-cloud check` and `hub-agent check` print, each with its remedy, as text
+//! or as JSON.
 
 use std::fmt::{Display, Write};
 
@@ -14,7 +15,7 @@ pub enum State {
 
 #[derive(Clone, Debug, Serialize)]
 pub struct Finding {
-    /// What was looked at.
+    /// What was checked.
     pub check: &'static str,
     pub state: State,
     pub finding: String,
@@ -37,7 +38,7 @@ impl Finding {
     }
 }
 
-/// `1 check failed`; nothing when none did.
+/// `1 check failed`, for example; `None` if no check failed.
 pub fn failure(findings: &[Finding]) -> Option<String> {
     match findings.iter().filter(|finding| finding.state == State::Fail).count() {
         0 => None,
@@ -46,13 +47,13 @@ pub fn failure(findings: &[Finding]) -> Option<String> {
     }
 }
 
-/// `{"ok": bool, "findings": [{"check", "state", "finding", "mend"}]}`, and a line's end.
+/// `{"ok": bool, "findings": [{"check", "state", "finding", "mend"}]}` and a line break.
 pub fn json(findings: &[Finding]) -> serde_json::Result<String> {
     let ok = failure(findings).is_none();
     serde_json::to_string_pretty(&serde_json::json!({"ok": ok, "findings": findings})).map(|text| text + "\n")
 }
 
-/// A line for each finding, and below it what to do.
+/// One line for each finding, followed by its remedy.
 pub fn text(findings: &[Finding], colours: bool) -> String {
     let mut text = String::new();
     for finding in findings {

@@ -1,4 +1,4 @@
-//! What a hub tells about itself, and what the service wants of it.
+//! What a hub reports about itself, and what the service requests of it.
 
 use std::collections::BTreeMap;
 
@@ -6,35 +6,49 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::job::{DesiredJob, MaintenanceWindow};
-use crate::{AppUuid, HubUuid, ReleaseUuid, TenantUuid};
+use crate::{AppUuid, HubUuid, ReleaseUuid, TenantUuid, text_enum};
 
-/// `POST /v1/hubs/adapters`: every Bluetooth adapter the hub has now. At most 64.
+/// `POST /v1/hubs/adapters`: every Bluetooth adapter that the hub has now.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AdapterSnapshot {
+    /// All adapters; one that is missing counts as powered off.
+    #[cfg_attr(feature = "schema", schemars(length(max = 64)))]
     pub adapters: Vec<Adapter>,
 }
 
-/// One adapter as BlueZ's `org.bluez.Adapter1` shows it.
+/// One adapter as `org.bluez.Adapter1` of BlueZ shows it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Adapter {
-    /// `AA:BB:CC:DD:EE:FF`, the adapter's key: `hciN` names change across resets, addresses do not.
+    /// The address of the adapter, such as `AA:BB:CC:DD:EE:FF`, which identifies it: names such as
+    /// `hci0` change across resets, addresses do not.
+    #[cfg_attr(feature = "schema", schemars(regex(pattern = crate::patterns::ADDRESS)))]
     pub address: String,
-    /// The kernel's name, such as `hci0`.
+    /// The name that the kernel gave it, such as `hci0`.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 64), regex(pattern = crate::patterns::FILLED_LINE)))]
     pub name: String,
+    /// The name that it advertises.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(length(max = 248), regex(pattern = crate::patterns::LINE)))]
     pub alias: Option<String>,
+    /// Whether it is switched on.
     pub powered: bool,
+    /// Whether it is scanning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub discovering: Option<bool>,
+    /// `public` or `random`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(length(max = 32), regex(pattern = crate::patterns::LINE)))]
     pub address_type: Option<String>,
-    /// Company identifier of the controller's maker (Bluetooth assigned numbers) or its name.
+    /// Company identifier of the maker of the controller (Bluetooth assigned numbers), or its name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(length(max = 100), regex(pattern = crate::patterns::LINE)))]
     pub manufacturer: Option<String>,
+    /// The hardware as the kernel names it, such as `usb:v1D6Bp0246d0542`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(length(max = 100), regex(pattern = crate::patterns::LINE)))]
     pub modalias: Option<String>,
 }
 
@@ -43,92 +57,119 @@ pub struct Adapter {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct AdapterSnapshotResult {
-    /// Adapters of the snapshot that were written.
+    /// Adapters of the snapshot that were stored.
+    #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub upserted: i64,
-    /// Adapters known before and absent from the snapshot, now marked as powered off.
+    /// Adapters that were known before, are missing from the snapshot and now count as powered off.
+    #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub powered_off: i64,
 }
 
-/// What an operator wants an adapter to be used for.
+/// What an adapter is used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum AdapterRole {
+    /// It scans for advertisements.
     Scanner,
+    /// It is kept free for connections.
     Connector,
+    /// It is not used.
     Disabled,
 }
 
-/// `GET /v1/hubs/{hubUuid}/desired-state`: all the service wants of the hub. `revision` grows with every change.
+text_enum!(AdapterRole { Scanner = "SCANNER", Connector = "CONNECTOR", Disabled = "DISABLED" });
+
+/// `GET /v1/hubs/{hubUuid}/desired-state`: all that is desired of the hub.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct DesiredState {
+    /// Grows with every change.
+    #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub revision: i64,
     /// Which release of the agent the hub should run, as far as a policy says so.
     pub agent: DesiredAgent,
-    /// The apps that should be installed once all jobs are done.
+    /// The apps that should be installed once all jobs are finished.
     pub apps: Vec<DesiredApp>,
-    /// What is to be done, oldest first, one at a time.
+    /// The jobs that are not finished, oldest first. A hub runs one at a time.
     pub jobs: Vec<DesiredJob>,
-    /// Fetch `GET /v1/hubs/scan-config` again when this differs from the one last seen.
+    /// Fetch `GET /v1/hubs/scan-config` again when this differs from the revision last seen.
+    #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub scan_config_revision: i64,
+    /// What operators set for this hub.
     pub settings: HubSettings,
 }
 
-/// What the update policy that holds for this hub says.
+/// What the update policy that applies to this hub says.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct DesiredAgent {
+    /// The release channel that the hub follows, such as `stable`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub channel: Option<String>,
-    /// The version it is to stay at.
+    /// The version that the hub stays at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
+    /// When in the day an update may be applied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<MaintenanceWindow>,
 }
 
+/// An app that should be installed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct DesiredApp {
+    /// The app.
     pub app_uuid: AppUuid,
+    /// The release of it.
     pub release_uuid: ReleaseUuid,
+    /// The version of that release.
     pub version: String,
 }
 
-/// What a supplier's operator set for this hub.
+/// What operators set for a hub.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct HubSettings {
+    /// The label of the hub, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hub_identifier: Option<String>,
-    /// Role by adapter address; an adapter that is not named scans.
+    /// Role by adapter address. An adapter that is not named scans.
     #[serde(default)]
     pub adapter_roles: BTreeMap<String, AdapterRole>,
 }
 
-/// `GET /v1/hubs/scan-config`: what the tenant's hubs should know to recognise its devices.
+/// `GET /v1/hubs/scan-config`: what the hubs of a tenant need to recognise its devices.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ScanConfig {
+    /// Grows with every change.
+    #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub revision: i64,
+    /// Device models of the catalog.
     pub devices: Vec<Value>,
+    /// What advertisements of those models are recognised by.
     pub identifiers: Vec<Value>,
+    /// How their payloads are decoded.
     pub protocols: Vec<Value>,
+    /// Which advertisements a hub treats specially.
     pub routes: Vec<Value>,
 }
 
-/// `GET /v1/test`: who the service takes the caller for.
+/// `GET /v1/test`: the caller as the service identifies it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct HubTest {
+    /// The hub.
     pub hub_uuid: HubUuid,
+    /// The tenant that the hub belongs to.
     pub tenant_uuid: TenantUuid,
+    /// The time of the service.
     pub time: crate::Timestamp,
 }

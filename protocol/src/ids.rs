@@ -1,5 +1,5 @@
-//! One type for each kind of identifier, so that a hub's uuid cannot be passed where a tenant's belongs.
-//! On the wire and in the database each is a plain uuid.
+//! One type for each kind of identifier, so that a hub's uuid cannot be passed as a tenant's. On
+//! the wire and in the database, each is a plain uuid.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,18 +7,18 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-/// Declares a uuid newtype: six identical sets of conversions are noise that hides the one line that matters.
+/// Declares a uuid newtype. Eight copies of the same conversions would hide the one line that
+/// differs. Its comment is the description in schemas.
 macro_rules! uuid_type {
-    ($(#[$doc:meta])* $name:ident) => {
-        $(#[$doc])*
+    ($(#[doc = $doc:literal])+ $name:ident) => {
+        $(#[doc = $doc])+
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[serde(transparent)]
-        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(transparent))]
         #[cfg_attr(feature = "database", derive(sqlx::Type), sqlx(transparent))]
         pub struct $name(pub Uuid);
 
         impl $name {
-            /// A new identifier that sorts by the time it was made (RFC 9562, version 7).
+            /// A new identifier that sorts by its creation time (RFC 9562, version 7).
             pub fn new() -> Self {
                 Self(Uuid::now_v7())
             }
@@ -49,6 +49,20 @@ macro_rules! uuid_type {
             }
         }
 
+        #[cfg(feature = "schema")]
+        impl schemars::JsonSchema for $name {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($name).into()
+            }
+            fn inline_schema() -> bool {
+                true
+            }
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                let description = concat!($($doc),+).trim();
+                schemars::json_schema!({"type": "string", "format": "uuid", "description": description})
+            }
+        }
+
         impl From<Uuid> for $name {
             fn from(uuid: Uuid) -> Self {
                 Self(uuid)
@@ -58,34 +72,34 @@ macro_rules! uuid_type {
 }
 
 uuid_type!(
-    /// A supplier: `tenant_uuid` and `supplier_uuid` name this same value.
+    /// A tenant, which is also called a supplier or a unit.
     TenantUuid
 );
 uuid_type!(
-    /// A person's account.
+    /// The account of a person.
     UserUuid
 );
 uuid_type!(
-    /// A person's identity inside one tenant, or their default one outside of any.
+    /// A persona: the identity of a person in one tenant, or outside of any.
     PersonaUuid
 );
 uuid_type!(
-    /// One gateway in the field.
+    /// A hub.
     HubUuid
 );
 uuid_type!(
-    /// One upload of BLE events. Chosen by the hub before it sends, so that a retry is recognised.
+    /// One upload of BLE events. The hub chooses it before it sends, so that a retry is recognised.
     BatchUuid
 );
 uuid_type!(
-    /// Something a hub is to do once.
+    /// A job of a hub.
     HubJobUuid
 );
 uuid_type!(
-    /// A supplier's app.
+    /// An app of a tenant.
     AppUuid
 );
 uuid_type!(
-    /// One version of an app or of the agent, for one architecture.
+    /// A release: one version of an app or of the agent, for one architecture.
     ReleaseUuid
 );

@@ -1,37 +1,14 @@
-//! Jobs: what a hub is to do once, and what it tells about it. A hub does the jobs of its desired state in their order, one at a time.
+//! Jobs: what a hub is to do once, and what it reports about it. A hub runs the jobs of its desired
+//! state in their order, one at a time.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::{AppUuid, HubJobUuid, ReleaseUuid, Timestamp};
+use crate::{AppUuid, HubJobUuid, ReleaseUuid, Timestamp, text_enum};
 
-/// The words of an enumeration as a database keeps them: the same as on the wire.
-macro_rules! words {
-    ($type:ident { $($variant:ident = $word:literal),* $(,)? }) => {
-        impl $type {
-            pub const fn name(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $word),*
-                }
-            }
-        }
-
-        impl TryFrom<String> for $type {
-            type Error = String;
-
-            fn try_from(word: String) -> Result<Self, String> {
-                match word.as_str() {
-                    $($word => Ok(Self::$variant),)*
-                    _ => Err(format!(concat!("{} is no ", stringify!($type)), word)),
-                }
-            }
-        }
-    };
-}
-
-words!(HubJobType { AppInstall = "APP_INSTALL", AppRemove = "APP_REMOVE", SelfUpdate = "SELF_UPDATE" });
-words!(HubJobStatus {
+text_enum!(HubJobType { AppInstall = "APP_INSTALL", AppRemove = "APP_REMOVE", SelfUpdate = "SELF_UPDATE" });
+text_enum!(HubJobStatus {
     Pending = "PENDING",
     Dispatched = "DISPATCHED",
     Running = "RUNNING",
@@ -40,77 +17,93 @@ words!(HubJobStatus {
     Cancelled = "CANCELLED",
     Expired = "EXPIRED",
 });
-words!(InstalledAppState { Running = "RUNNING", Stopped = "STOPPED", Failed = "FAILED" });
+text_enum!(InstalledAppState { Running = "RUNNING", Stopped = "STOPPED", Failed = "FAILED" });
 
+/// What a job does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum HubJobType {
+    /// Installs a release of an app.
     AppInstall,
+    /// Removes an app.
     AppRemove,
+    /// Updates the agent.
     SelfUpdate,
 }
 
-/// `PENDING -> DISPATCHED -> RUNNING -> SUCCEEDED | FAILED`, and from any of the first three `CANCELLED` or `EXPIRED`.
+/// The status of a job: `PENDING`, `DISPATCHED`, `RUNNING`, then `SUCCEEDED` or `FAILED`; from any
+/// of the first three also `CANCELLED` or `EXPIRED`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum HubJobStatus {
-    /// The hub has not been told yet.
+    /// Not dispatched to the hub yet.
     Pending,
-    /// The hub was told.
+    /// Dispatched to the hub.
     Dispatched,
-    /// The hub has begun.
+    /// The hub has started it.
     Running,
+    /// The hub did it.
     Succeeded,
+    /// The hub could not do it.
     Failed,
+    /// An operator cancelled it.
     Cancelled,
     /// Its deadline passed.
     Expired,
 }
 
 impl HubJobStatus {
-    /// Whether nothing can happen to the job any more.
+    /// Whether the status is final.
     pub const fn is_terminal(self) -> bool {
         matches!(self, Self::Succeeded | Self::Failed | Self::Cancelled | Self::Expired)
     }
 }
 
-/// A job, as the desired state's `jobs` has it: only those that are not over, oldest first.
+/// A job that is not finished, as the desired state lists it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct DesiredJob {
+    /// The job.
     pub hub_job_uuid: HubJobUuid,
+    /// What it does.
     #[serde(rename = "type")]
     pub job_type: HubJobType,
     /// The app to install or remove.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub app_uuid: Option<AppUuid>,
-    /// What to install: `GET /v1/apps/{releaseUuid}/manifest`, or for a self-update `GET /v1/agent/releases/latest?releaseUuid=`.
+    /// The release to install: `GET /v1/apps/{releaseUuid}/manifest`, or for a self-update `GET
+    /// /v1/agent/releases/latest?releaseUuid=`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub release_uuid: Option<ReleaseUuid>,
-    /// After this the job is over, whether the hub got to it or not.
+    /// When the job expires, whether the hub has started it or not.
     pub deadline_at: Timestamp,
-    /// When in the day, by the hub's own time zone, the change may be made; at any time when absent. Downloads need not wait for it.
+    /// When in the day, in the time zone of the hub, the change may be applied; at any time when
+    /// absent. Downloads need not wait for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<MaintenanceWindow>,
-    /// A release that failed on this hub before is tried again only when this says so.
+    /// Whether to try a release that failed on this hub before.
     #[serde(default)]
     pub force: bool,
 }
 
-/// `start` to `end`, `HH:MM` each, over midnight if `end` is the smaller.
+/// A part of the day, in the time zone of the hub. It spans midnight if `end` is the smaller.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct MaintenanceWindow {
+    /// When it begins, as `HH:MM`.
+    #[cfg_attr(feature = "schema", schemars(regex(pattern = crate::patterns::TIME_OF_DAY)))]
     pub start: String,
+    /// When it ends, as `HH:MM`; another time than `start`.
+    #[cfg_attr(feature = "schema", schemars(regex(pattern = crate::patterns::TIME_OF_DAY)))]
     pub end: String,
 }
 
 impl MaintenanceWindow {
-    /// Whether the window is open at a minute of the day; nothing when it is malformed.
+    /// Whether the window is open at a minute of the day; `None` if the window is malformed.
     pub fn is_open(&self, minute_of_day: u32) -> Option<bool> {
         let (start, end) = (minute(&self.start)?, minute(&self.end)?);
         Some(match start <= end {
@@ -127,68 +120,94 @@ pub fn minute(text: &str) -> Option<u32> {
     (hours < 24 && minutes < 60 && !text.contains('+')).then_some(hours * 60 + minutes)
 }
 
+/// What happened to a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum HubJobEventKind {
+    /// The hub has accepted the job.
     Accepted,
+    /// The hub has made progress.
     Progress,
+    /// A remark that changes no status.
     Log,
+    /// The job is done.
     Succeeded,
+    /// The job failed.
     Failed,
 }
 
-/// `POST /v1/hubs/{hubUuid}/jobs/{hubJobUuid}/events`: what happened to a job. Sent until it is answered; the same `event_uuid` is stored once.
+/// `POST /v1/hubs/{hubUuid}/jobs/{hubJobUuid}/events`: what happened to a job. Sent until it is
+/// answered; the same `eventUuid` is stored once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct HubJobEventRequest {
+    /// Identifies the event.
     pub event_uuid: Uuid,
+    /// What happened.
     pub kind: HubJobEventKind,
+    /// For people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(length(max = 2000), regex(pattern = crate::patterns::LINES)))]
     pub message: Option<String>,
-    /// Percent done, 0 to 100.
+    /// Percent done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 100)))]
     pub progress: Option<i64>,
-    /// What else there is to know; of a failure, `reason` is a stable word such as `DIGEST_MISMATCH`.
+    /// An object of at most 16 KiB with what else there is to know. Of a failure, `reason` is a
+    /// stable word such as `DIGEST_MISMATCH`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(extend("type" = ["object", "null"])))]
     pub detail: Option<Value>,
+    /// When it happened, by the clock of the hub.
     pub occurred_at: Timestamp,
 }
 
-/// `PUT /v1/hubs/{hubUuid}/installed-apps`: every app the hub has now.
+/// `PUT /v1/hubs/{hubUuid}/installed-apps`: every app that the hub has now.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct InstalledApps {
-    /// At most 256.
+    /// All apps.
+    #[cfg_attr(feature = "schema", schemars(length(max = 256)))]
     pub apps: Vec<InstalledApp>,
 }
 
+/// An app on a hub.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct InstalledApp {
+    /// The app.
     pub app_uuid: AppUuid,
+    /// The release of it that is installed.
     pub release_uuid: ReleaseUuid,
+    /// The version of that release.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 64), regex(pattern = crate::patterns::FILLED_LINE)))]
     pub version: String,
+    /// Whether it runs.
     pub state: InstalledAppState,
     /// Why it is in that state, where there is something to say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(length(max = 1000), regex(pattern = crate::patterns::LINES)))]
     pub message: Option<String>,
-    /// In its present state since then.
+    /// When it entered its state, by the clock of the hub.
     pub since: Timestamp,
-    /// How often systemd has started it again since it was installed.
+    /// How often systemd has restarted it since it was installed.
     #[serde(default)]
+    #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub restarts: i64,
 }
 
+/// Whether an app on a hub runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum InstalledAppState {
+    /// It runs.
     Running,
-    /// It ended, and is not started again.
+    /// It ended, and is not restarted.
     Stopped,
     /// It ends again and again.
     Failed,
@@ -199,7 +218,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_those_of_the_wire() {
+    fn names_are_those_of_the_wire() {
         use HubJobStatus::{Cancelled, Dispatched, Expired, Failed, Pending, Running, Succeeded};
         for status in [Pending, Dispatched, Running, Succeeded, Failed, Cancelled, Expired] {
             assert_eq!(serde_json::to_value(status).expect("a word"), status.name());
@@ -215,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_may_go_over_midnight() {
+    fn window_may_span_midnight() {
         let window = |start: &str, end: &str| MaintenanceWindow { start: start.into(), end: end.into() };
         let night = window("22:30", "04:00");
         assert_eq!(night.is_open(22 * 60 + 29), Some(false));

@@ -1,5 +1,5 @@
-//! What `hub-agent` and `hub-cloud` say to each other, as types both compile against.
-//! Nothing here reads, writes or waits: no I/O, no clock, no configuration.
+//! The messages between `hub-agent` and `hub-cloud`, as types that both compile against. Nothing
+//! here does I/O, reads a clock or knows a configuration.
 
 pub mod ble;
 pub mod certificate;
@@ -9,8 +9,10 @@ pub mod envelope;
 pub mod hub;
 pub mod ids;
 pub mod job;
+pub mod patterns;
 pub mod release;
 pub mod telemetry;
+mod text_enum;
 pub mod time;
 
 pub use envelope::{Data, FieldError, Problem};

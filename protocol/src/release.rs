@@ -1,5 +1,6 @@
-//! What may be installed on hubs: a manifest that says which file it is, and a signature of the manifest's exact bytes, made offline. The service
-//! checks both when a release is uploaded, and the hub checks them again with the keys it was installed with.
+//! What can be installed on hubs: a manifest that identifies a file, and a signature of the
+//! manifest's exact bytes, created offline. The service verifies both when a release is uploaded,
+//! and the hub verifies them again with the keys that it was installed with.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +8,10 @@ pub use minisign_verify::PublicKey;
 use minisign_verify::Signature;
 use serde::{Deserialize, Serialize};
 
-/// Most bytes a manifest may have.
+/// The largest manifest.
 pub const MAX_MANIFEST_BYTES: usize = 64 * 1024;
 
-/// What a release is.
+/// The kind of a release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
@@ -21,7 +22,7 @@ pub enum ReleaseKind {
     App,
 }
 
-/// A manifest, as it is signed.
+/// A manifest, as it was signed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -29,24 +30,26 @@ pub struct ReleaseManifest {
     /// `hub-agent`, or the app's name: lower-case letters, digits and dashes.
     pub name: String,
     pub kind: ReleaseKind,
-    /// As `uname -m` names it, such as `x86_64` or `aarch64`; `any` for an app that is only scripts and data.
+    /// The architecture as named by `uname -m`, such as `x86_64` or `aarch64`; `any` for an app
+    /// that consists only of scripts and data.
     pub architecture: String,
     /// A semantic version (semver.org), such as `1.4.2`.
     pub version: String,
     pub size_bytes: u64,
-    /// Of the file, in lower-case hex.
+    /// The digest of the file, in lower-case hex.
     pub sha256: String,
-    /// Grows with every release of this name. A hub does not go back below the highest it has seen.
+    /// Grows with every release of this name. A hub does not go below the highest counter it has
+    /// seen.
     pub counter: u64,
-    /// Says that hubs may install this although they have seen a higher counter.
+    /// Whether hubs may install this release although they have seen a higher counter.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub downgrade: bool,
-    /// How the app runs; for apps, and there it is required.
+    /// How the app runs; required for apps, and only allowed there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub app: Option<AppRun>,
 }
 
-/// How a hub runs an app: all that a supplier may say about its unit.
+/// How a hub runs an app: everything that a tenant may specify about its unit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -55,25 +58,27 @@ pub struct AppRun {
     pub entry_point: String,
     #[serde(default)]
     pub arguments: Vec<String>,
-    /// Variables by name: `[A-Z_][A-Z0-9_]*`.
+    /// Environment variables by name: `[A-Z_][A-Z0-9_]*`.
     #[serde(default)]
     pub environment: BTreeMap<String, String>,
-    /// What the app and its children may use together: 4 MiB to 4 GiB.
+    /// The memory limit of the app and its children together: 4 MiB to 4 GiB.
     #[serde(default = "AppRun::default_memory_bytes")]
     pub memory_bytes: u64,
-    /// Of one processor: 1 to 400.
+    /// The limit in percent of one processor: 1 to 400.
     #[serde(default = "AppRun::default_cpu_percent")]
     pub cpu_percent: u32,
-    /// Whether it may use the network; without, it has not even a loopback device of the hub's.
+    /// Whether it may use the network. Without it, the app cannot even reach the loopback device of
+    /// the hub.
     #[serde(default)]
     pub network: bool,
-    /// Whether it has a folder that outlives restarts and updates, named by `STATE_DIRECTORY`.
+    /// Whether it has a folder that is kept over restarts and updates, named by `STATE_DIRECTORY`.
     #[serde(default)]
     pub keeps_files: bool,
-    /// Whether it gets what the hub hears, as JSON lines from the socket that `HUB_BLE_SOCKET` names.
+    /// Whether it receives the hub's advertisements, as JSON lines from the socket named by
+    /// `HUB_BLE_SOCKET`.
     #[serde(default)]
     pub ble: bool,
-    /// For so long it has to run without ending before a new version is kept: 1 to 600.
+    /// How long a new version must run without exiting before it is kept: 1 to 600.
     #[serde(default = "AppRun::default_health_secs")]
     pub health_secs: u32,
 }
@@ -92,14 +97,14 @@ impl AppRun {
     }
 }
 
-/// Why a release is not to be trusted.
+/// Why a release is not trusted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Distrust {
     #[error("the signature is not a minisign signature: {0}")]
     MalformedSignature(String),
     #[error("the manifest is signed with none of the {0} trusted keys")]
     UnknownKey(usize),
-    #[error("the signature does not fit the manifest")]
+    #[error("the signature does not match the manifest")]
     WrongSignature,
     #[error("the manifest cannot be read: {0}")]
     MalformedManifest(String),
@@ -107,12 +112,14 @@ pub enum Distrust {
     Field { field: &'static str, problem: String },
 }
 
-/// The manifest, if one of the keys signed these exact bytes and everything in it is within bounds.
+/// Returns the manifest if one of the keys signed these exact bytes and everything in it is within
+/// its limits.
 pub fn verify(manifest: &[u8], signature: &str, keys: &[PublicKey]) -> Result<ReleaseManifest, Distrust> {
     let signature = Signature::decode(signature).map_err(|error| Distrust::MalformedSignature(error.to_string()))?;
     let mut wrong = Distrust::UnknownKey(keys.len());
     for key in keys {
-        // Signatures of the text itself count as well as those of its hash: `minisign -S -l` makes them, as all of minisign did once. A manifest is short.
+        // Signatures of the text are accepted as well as those of its hash: `minisign -S -l`
+        // creates them, as all of minisign once did. That is acceptable, since a manifest is short.
         match key.verify(manifest, &signature, true) {
             Ok(()) => return parse(manifest),
             Err(minisign_verify::Error::UnexpectedKeyId) => {}
@@ -122,13 +129,13 @@ pub fn verify(manifest: &[u8], signature: &str, keys: &[PublicKey]) -> Result<Re
     Err(wrong)
 }
 
-/// A public key from the text of a minisign `.pub` file, or its second line alone.
+/// Parses a public key from the text of a minisign `.pub` file, or from its second line alone.
 pub fn public_key(text: &str) -> Result<PublicKey, minisign_verify::Error> {
     let text = text.trim();
     if text.contains('\n') { PublicKey::decode(text) } else { PublicKey::from_base64(text) }
 }
 
-/// Reads a manifest and holds it to its bounds. It says nothing about who made it: see [`verify`].
+/// Parses a manifest and checks its limits. Does not verify who signed it: see [`verify`].
 pub fn parse(manifest: &[u8]) -> Result<ReleaseManifest, Distrust> {
     if manifest.len() > MAX_MANIFEST_BYTES {
         return Err(Distrust::MalformedManifest(format!("it is longer than {MAX_MANIFEST_BYTES} bytes")));
@@ -142,10 +149,10 @@ pub fn parse(manifest: &[u8]) -> Result<ReleaseManifest, Distrust> {
 const MAX_ARGUMENTS: usize = 64;
 const MAX_TEXT_CHARS: usize = 1024;
 
-/// What [`is_name`] asks for.
+/// The form that [`is_name`] requires.
 pub const NAME_FORM: &str = "must be 1 to 64 lower-case letters, digits and dashes, and not begin with a dash";
 
-/// Whether a release, and so an app, may be called this.
+/// Whether this is a valid name of a release, and so of an app.
 pub fn is_name(text: &str) -> bool {
     is_word(text, "-") && !text.starts_with('-')
 }
@@ -162,7 +169,10 @@ impl ReleaseManifest {
             return wrong("name", NAME_FORM);
         }
         if !is_word(&self.architecture, "_") {
-            return wrong("architecture", "must be as `uname -m` says it, such as x86_64 or aarch64, or any");
+            return wrong(
+                "architecture",
+                "must be an architecture as printed by `uname -m`, such as x86_64 or aarch64, or any",
+            );
         }
         if semver::Version::parse(&self.version).is_err() || self.version.len() > 64 {
             return wrong("version", "must be a semantic version of at most 64 characters, such as 1.4.2");
@@ -178,20 +188,20 @@ impl ReleaseManifest {
         }
         match (self.kind, &self.app) {
             (ReleaseKind::App, Some(run)) => run.check(),
-            (ReleaseKind::App, None) => wrong("app", "is missing: it says how the app runs"),
-            (ReleaseKind::Agent, Some(_)) => wrong("app", "is only for apps"),
+            (ReleaseKind::App, None) => wrong("app", "is missing; it describes how to run the app"),
+            (ReleaseKind::Agent, Some(_)) => wrong("app", "is only allowed for apps"),
             (ReleaseKind::Agent, None) => Ok(()),
         }
     }
 
-    /// Whether a machine, as `uname -m` names it, can run the file.
+    /// Whether a machine can run the file. `machine` is its architecture as named by `uname -m`.
     pub fn fits(&self, machine: &str) -> bool {
         architectures(Some(machine)).contains(&self.architecture.as_str())
     }
 }
 
-/// The architectures that releases may be built for if a machine is to run them, as `uname -m` names both: the best fit first, `any` last. A machine that says
-/// nothing runs what all can.
+/// The architectures of releases that a machine can run, both as named by `uname -m`: the best fit
+/// first, `any` last. If the machine's architecture is unknown, only what runs everywhere.
 pub fn architectures(machine: Option<&str>) -> Vec<&str> {
     let Some(machine) = machine else { return vec!["any"] };
     let more: &[&str] = match machine {
@@ -200,10 +210,11 @@ pub fn architectures(machine: Option<&str>) -> Vec<&str> {
         "i686" => &["i586", "i486", "i386"],
         "i586" => &["i486", "i386"],
         "i486" => &["i386"],
-        // Only the family is told: the hub finds out by itself which of them it runs. What is built for the least of its machines runs on all.
+        // Only the family is known; the hub finds out itself which of its architectures it has. A
+        // file built for the least of them runs on all.
         "arm" => &["armv6l", "armv7l", "armv8l"],
         "x86" => &["i386", "i486", "i586", "i686"],
-        // Two names of one thing.
+        // Two names of the same architecture.
         "x86_64" => &["amd64"],
         "amd64" => &["x86_64"],
         "aarch64" => &["arm64"],
@@ -217,7 +228,7 @@ pub fn architectures(machine: Option<&str>) -> Vec<&str> {
 }
 
 impl AppRun {
-    /// What is in it ends up in a unit file: nothing may begin a line or a section of its own.
+    /// The content is written into a unit file, so nothing may start a new line or section.
     fn check(&self) -> Result<(), Distrust> {
         let wrong = |field, problem: &str| Err(Distrust::Field { field, problem: problem.to_owned() });
         let is_plain = |text: &str| text.chars().count() <= MAX_TEXT_CHARS && !text.chars().any(char::is_control);
@@ -262,23 +273,27 @@ impl AppRun {
     }
 }
 
-/// `GET /v1/apps/{appReleaseUuid}/manifest` and `GET /v1/agent/releases/latest`: a release, and where its file is for the next minutes.
+/// `GET /v1/apps/{appReleaseUuid}/manifest` and `GET /v1/agent/releases/latest`: a release, and
+/// where its file is for the next minutes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ReleaseOffer {
+    /// The release.
     pub release_uuid: crate::ReleaseUuid,
-    /// Of an app's release.
+    /// The app, of the release of an app.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub app_uuid: Option<crate::AppUuid>,
+    /// The version of the release.
     pub version: String,
     /// The manifest, byte for byte as it was signed.
     pub manifest: String,
     /// A minisign signature of `manifest`.
     pub signature: String,
-    /// Takes range requests, and no credentials. A path of this service, or another store's URL.
+    /// Where the file is: a path of this service, or a URL of another store. It accepts range
+    /// requests and needs no credential.
     pub download_url: String,
-    /// Ask again for another URL after this.
+    /// When the URL expires; ask again for another.
     pub download_url_expires_at: crate::Timestamp,
 }
 
@@ -287,7 +302,7 @@ mod tests {
     use super::architectures;
 
     #[test]
-    fn a_machine_runs_what_is_built_for_it_and_for_less() {
+    fn machine_runs_releases_for_it_and_for_lesser_ones() {
         for (machine, expected) in [
             (None, vec!["any"]),
             (Some("x86_64"), vec!["x86_64", "amd64", "any"]),
@@ -302,9 +317,10 @@ mod tests {
         }
     }
 
-    /// A release that is the best for some machine is the best for the one it is built for: so it is known from the release alone whether it is wanted.
+    /// The best release for a machine is also the best for the architecture that it was built for.
+    /// So the release alone tells whether it is a candidate.
     #[test]
-    fn what_a_machine_runs_runs_less_than_it() {
+    fn best_release_for_a_machine_is_best_for_its_own_architecture() {
         for machine in ["armv8l", "armv7l", "armv6l", "arm", "i686", "i586", "i486", "i386", "x86", "x86_64", "arm64"] {
             let fitting = architectures(Some(machine));
             for built_for in fitting.iter().filter(|one| **one != "any") {

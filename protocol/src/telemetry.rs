@@ -1,5 +1,6 @@
-//! Telemetry and logs as `hub-agent` writes them. The service takes any JSON on both endpoints (an array is one record an
-//! element, at most 1,000); these are the shapes our own agent sends, and what its readers may rely on.
+//! Telemetry and logs as `hub-agent` sends them. The service accepts any JSON on both endpoints (an
+//! array is one record for each element, at most 1,000). These are the shapes that the agent of
+//! this project sends and that readers may rely on.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +15,7 @@ use crate::Timestamp;
 pub struct AgentTelemetry {
     pub observed_at: Timestamp,
     pub agent_version: String,
-    /// The kernel's boot id: tells a reboot from a restart.
+    /// The kernel's boot id, which distinguishes a reboot from a restart.
     pub boot_id: String,
     pub machine: MachineTelemetry,
     pub agent: AgentHealth,
@@ -51,16 +52,17 @@ pub struct SpoolHealth {
     pub events: u64,
     pub bytes: u64,
     pub oldest_age_secs: u64,
-    /// Events dropped since the spool was made, because it was full.
+    /// Events dropped since the spool was created, because it was full.
     pub dropped_events: u64,
 }
 
-/// How well one adapter hears. A gap in a device's data is the device's own when the hub was listening, else the hub's.
+/// The scanning state of one adapter. A gap in a device's data is caused by the device if the hub
+/// was listening, and by the hub otherwise.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ScanHealth {
     pub state: ScanState,
-    /// Why the hub is blind, for a person.
+    /// Why the hub is blind, as text for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     pub advertisements: u64,
@@ -68,20 +70,21 @@ pub struct ScanHealth {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_heard_at: Option<Timestamp>,
     pub restarts: u64,
-    /// Times within the reporting period in which this adapter heard nothing because of the hub. Silence outside of them is the devices'.
+    /// Blind periods of this adapter within the reporting period. Silence outside of them is caused
+    /// by the devices.
     pub blind: Vec<BlindPeriod>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum ScanState {
-    /// Listening, and something was heard of late.
+    /// Listening, and advertisements were received recently.
     Listening,
-    /// Listening, all checks pass, and nothing is on the air.
+    /// Listening, all checks pass, and there are no advertisements nearby.
     Silent,
     /// Not listening: see `reason`.
     Blind,
-    /// An operator gave the adapter another role.
+    /// An operator assigned another role to the adapter.
     Disabled,
 }
 
@@ -89,7 +92,7 @@ pub enum ScanState {
 #[serde(rename_all = "camelCase")]
 pub struct BlindPeriod {
     pub from: Timestamp,
-    /// Absent while it lasts.
+    /// Absent while the period lasts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<Timestamp>,
     pub reason: String,

@@ -1,5 +1,5 @@
-//! Points in time as the wire carries them: RFC 3339 in UTC with exactly six fractional digits and `Z`.
-//! Held as microseconds since 1970 so that comparing and storing costs nothing. Never reads a clock.
+//! Points in time as sent on the wire: RFC 3339 in UTC with exactly six fractional digits and `Z`.
+//! Stored as microseconds since 1970, so that comparing and storing is cheap. Never reads a clock.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +7,8 @@ use std::str::FromStr;
 use chrono::{DateTime, Datelike, Timelike, Utc};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// Microseconds since 1970-01-01T00:00:00Z, within the years 0001 to 9999 (all that RFC 3339 can write).
+/// Microseconds since 1970-01-01T00:00:00Z, within the years 0001 to 9999, which is the range of
+/// RFC 3339.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(i64);
 
@@ -15,7 +16,7 @@ const MIN_MICROS: i64 = -62_135_596_800_000_000;
 const MAX_MICROS: i64 = 253_402_300_799_999_999;
 
 impl Timestamp {
-    /// Values outside the years 0001 to 9999 are moved to the nearest end.
+    /// Values outside of the years 0001 to 9999 are clamped.
     pub const fn from_micros(micros: i64) -> Self {
         if micros < MIN_MICROS {
             Self(MIN_MICROS)
@@ -44,7 +45,7 @@ impl Timestamp {
     }
 
     pub fn to_datetime(self) -> DateTime<Utc> {
-        // Every value inside the bounds has a date; the default is never taken.
+        // Every value within the bounds is a date, so the default is never used.
         DateTime::from_timestamp_micros(self.0).unwrap_or_default()
     }
 }
@@ -81,7 +82,8 @@ impl fmt::Debug for Timestamp {
 impl FromStr for Timestamp {
     type Err = TimestampError;
 
-    /// Any RFC 3339 time, whatever its offset and precision; finer than a microsecond is cut off.
+    /// Parses any RFC 3339 time with any offset and precision. Digits beyond microseconds are cut
+    /// off.
     fn from_str(text: &str) -> Result<Self, TimestampError> {
         let time = DateTime::parse_from_rfc3339(text).map_err(|_| TimestampError)?;
         let micros = time.timestamp_micros();
@@ -132,13 +134,18 @@ impl schemars::JsonSchema for Timestamp {
         true
     }
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({"type": "string", "format": "date-time", "examples": ["2026-01-31T08:00:00.000000Z"]})
+        schemars::json_schema!({
+            "type": "string",
+            "format": "date-time",
+            "description": "A point in time (RFC 3339); in answers in UTC, with six decimals.",
+            "examples": ["2026-01-31T08:00:00.000000Z"],
+        })
     }
 }
 
 #[cfg(feature = "database")]
 mod database {
-    //! `timestamptz` on PostgreSQL; fixed-width text, which sorts as the time does, on SQLite.
+    //! `timestamptz` on PostgreSQL. On SQLite, fixed-width text, which sorts like the time.
     use super::{DateTime, Timestamp, Utc};
     use sqlx::error::BoxDynError;
     use sqlx::{Decode, Postgres, Sqlite, Type};
@@ -177,14 +184,14 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_no_time() {
+    fn invalid_times_are_refused() {
         for text in ["", "2026-01-31", "2026-13-01T00:00:00Z", "1769846400", "2026-01-31T08:00:00"] {
             assert_eq!(text.parse::<Timestamp>(), Err(TimestampError), "{text}");
         }
     }
 
     #[test]
-    fn text_sorts_as_time_does() {
+    fn text_sorts_like_time() {
         let times = [MIN_MICROS, -1, 0, 1, 1_769_846_400_000_000, MAX_MICROS].map(Timestamp::from_micros);
         assert!(times.windows(2).all(|pair| pair[0].to_string() < pair[1].to_string()));
         assert!(times.iter().all(|time| time.to_string().len() == 27));

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use hub_cloud::db::sql;
 use hub_tests::app::set_clock;
 use hub_tests::people::{Login, PASSWORD};
-use hub_tests::{Call, Client, Options, Person, Reply, TestApp, backends};
+use hub_tests::{Backend, Call, Client, Options, Person, Reply, TestApp, on_each_database};
 use serde_json::{Value, json};
 
 const NOON: i64 = 1_800_014_400_000_000;
@@ -29,46 +29,42 @@ async fn actions(app: &TestApp) -> Vec<String> {
     rows.into_iter().map(|(action,)| action).collect()
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn an_account_is_made_once_and_logs_in_in_any_spelling() {
-    for backend in backends() {
-        let app = TestApp::new(backend).await;
-        let client = app.client();
-        let body = json!({"email": "Ada@Example.com", "password": PASSWORD, "nickname": " Ada "});
-        let reply = client.post("/auth/register").json(&body).call().await.expect(201);
-        assert_eq!(reply.header("cache-control"), "no-store");
-        let registered: Login = reply.data();
-        let body = json!({"email": " aDA@example.COM", "password": "another password"});
-        let taken = client.post("/auth/register").json(&body).call().await.expect(409);
-        assert_eq!(taken.problem().code, "EMAIL_TAKEN");
-        let again: Login = login(&client, "ADA@EXAMPLE.COM", PASSWORD).await.expect(200).data();
-        assert_eq!((again.user_uuid, again.persona_uuid), (registered.user_uuid, registered.persona_uuid));
-        assert_ne!(again.refresh_token, registered.refresh_token);
-        for session in [registered, again] {
-            client.bearer(&session.access_token).get("/tenant/tenants").call().await.expect(200);
-        }
-        assert_eq!(actions(&app).await, ["user.register", "user.login"]);
+on_each_database!(account_is_created_once_and_email_is_case_insensitive);
+async fn account_is_created_once_and_email_is_case_insensitive(backend: Backend) {
+    let app = TestApp::new(backend).await;
+    let client = app.client();
+    let body = json!({"email": "Ada@Example.com", "password": PASSWORD, "nickname": " Ada "});
+    let reply = client.post("/auth/register").json(&body).call().await.expect(201);
+    assert_eq!(reply.header("cache-control"), "no-store");
+    let registered: Login = reply.data();
+    let body = json!({"email": " aDA@example.COM", "password": "another password"});
+    let taken = client.post("/auth/register").json(&body).call().await.expect(409);
+    assert_eq!(taken.problem().code, "EMAIL_TAKEN");
+    let again: Login = login(&client, "ADA@EXAMPLE.COM", PASSWORD).await.expect(200).data();
+    assert_eq!((again.user_uuid, again.persona_uuid), (registered.user_uuid, registered.persona_uuid));
+    assert_ne!(again.refresh_token, registered.refresh_token);
+    for session in [registered, again] {
+        client.bearer(&session.access_token).get("/tenant/tenants").call().await.expect(200);
     }
+    assert_eq!(actions(&app).await, ["user.register", "user.login"]);
 }
 
+on_each_database!(concurrent_registrations_of_an_email_create_one_account);
 /// Of people who register one e-mail at once, one does.
-#[tokio::test(flavor = "multi_thread")]
-async fn an_email_is_registered_by_one_of_many() {
-    for backend in backends() {
-        let app = TestApp::new(backend).await;
-        let body = json!({"email": "ada@example.com", "password": PASSWORD});
-        let client = app.client();
-        let replies =
-            futures_util::future::join_all((0..8).map(|_| client.post("/auth/register").json(&body).call())).await;
-        let mut statuses: Vec<u16> = replies.iter().map(|reply| reply.status.as_u16()).collect();
-        statuses.sort_unstable();
-        assert_eq!(statuses, [201, 409, 409, 409, 409, 409, 409, 409]);
-        assert_eq!(actions(&app).await, ["user.register"]);
-    }
+async fn concurrent_registrations_of_an_email_create_one_account(backend: Backend) {
+    let app = TestApp::new(backend).await;
+    let body = json!({"email": "ada@example.com", "password": PASSWORD});
+    let client = app.client();
+    let replies =
+        futures_util::future::join_all((0..8).map(|_| client.post("/auth/register").json(&body).call())).await;
+    let mut statuses: Vec<u16> = replies.iter().map(|reply| reply.status.as_u16()).collect();
+    statuses.sort_unstable();
+    assert_eq!(statuses, [201, 409, 409, 409, 409, 409, 409, 409]);
+    assert_eq!(actions(&app).await, ["user.register"]);
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn every_bad_field_is_named() {
+on_each_database!(invalid_auth_field_is_refused_by_name);
+async fn invalid_auth_field_is_refused_by_name(backend: Backend) {
     let long = |count: usize| "x".repeat(count);
     let cases: Vec<(&str, Value, &[&str])> = vec![
         ("/auth/register", json!({}), &["email", "password"]),
@@ -104,226 +100,210 @@ async fn every_bad_field_is_named() {
         ("/auth/logout", json!({}), &["refreshToken"]),
         ("/auth/logout", json!({"refreshToken": false}), &["refreshToken"]),
     ];
-    for backend in backends() {
-        let app = TestApp::new(backend).await;
-        let client = app.client();
-        for (path, body, fields) in &cases {
-            let problem = client.post(path).json(body).call().await.expect(400).problem();
-            let named: Vec<&str> = problem.errors.iter().map(|error| error.field.as_str()).collect();
-            assert_eq!(&named, fields, "{path} {body}");
-        }
-        for path in ["/auth/register", "/auth/login", "/auth/refresh", "/auth/logout"] {
-            let malformed = client.post(path).header("content-type", "application/json").body("{\"email\":");
-            assert_eq!(malformed.call().await.expect(400).problem().code, "MALFORMED_JSON");
-            client.post(path).body("{}").call().await.expect(415);
-        }
-        assert!(actions(&app).await.is_empty());
+    let app = TestApp::new(backend).await;
+    let client = app.client();
+    for (path, body, fields) in &cases {
+        let problem = client.post(path).json(body).call().await.expect(400).problem();
+        let named: Vec<&str> = problem.errors.iter().map(|error| error.field.as_str()).collect();
+        assert_eq!(&named, fields, "{path} {body}");
     }
+    for path in ["/auth/register", "/auth/login", "/auth/refresh", "/auth/logout"] {
+        let malformed = client.post(path).header("content-type", "application/json").body("{\"email\":");
+        assert_eq!(malformed.call().await.expect(400).problem().code, "MALFORMED_JSON");
+        client.post(path).body("{}").call().await.expect(415);
+    }
+    assert!(actions(&app).await.is_empty());
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_refresh_token_works_once_and_its_reuse_ends_the_login() {
-    for backend in backends() {
-        let app = TestApp::new(backend).await;
-        let client = app.client();
-        let person = Person::register(&client).await;
-        let other: Login = login(&client, &person.email, PASSWORD).await.expect(200).data();
-        let second: Login = refresh(&client, &person.login.refresh_token).await.expect(200).data();
-        assert_eq!(second.user_uuid, person.login.user_uuid);
-        client.bearer(&second.access_token).get("/tenant/tenants").call().await.expect(200);
-        let third: Login = refresh(&client, &second.refresh_token).await.expect(200).data();
-        let reused = refresh(&client, &person.login.refresh_token).await.expect(401);
-        assert_eq!(reused.problem().code, "INVALID_REFRESH_TOKEN");
-        refresh(&client, &third.refresh_token).await.expect(401);
-        // Another login of the same person is another matter.
-        refresh(&client, &other.refresh_token).await.expect(200);
-        assert_eq!(actions(&app).await, ["user.register", "user.login", "login.revoke"]);
-    }
+on_each_database!(reused_refresh_token_ends_the_login);
+async fn reused_refresh_token_ends_the_login(backend: Backend) {
+    let app = TestApp::new(backend).await;
+    let client = app.client();
+    let person = Person::register(&client).await;
+    let other: Login = login(&client, &person.email, PASSWORD).await.expect(200).data();
+    let second: Login = refresh(&client, &person.login.refresh_token).await.expect(200).data();
+    assert_eq!(second.user_uuid, person.login.user_uuid);
+    client.bearer(&second.access_token).get("/tenant/tenants").call().await.expect(200);
+    let third: Login = refresh(&client, &second.refresh_token).await.expect(200).data();
+    let reused = refresh(&client, &person.login.refresh_token).await.expect(401);
+    assert_eq!(reused.problem().code, "INVALID_REFRESH_TOKEN");
+    refresh(&client, &third.refresh_token).await.expect(401);
+    // Another login of the same person is another matter.
+    refresh(&client, &other.refresh_token).await.expect(200);
+    assert_eq!(actions(&app).await, ["user.register", "user.login", "login.revoke"]);
 }
 
+on_each_database!(refresh_token_used_twice_concurrently_ends_the_login);
 /// Two who hold one token cannot both go on, however close they come.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_refresh_token_used_twice_at_once_ends_the_login() {
-    for backend in backends() {
-        let app = TestApp::new(backend).await;
-        let replica = TestApp::replica_of(&app, Options::default()).await;
+async fn refresh_token_used_twice_concurrently_ends_the_login(backend: Backend) {
+    let app = TestApp::new(backend).await;
+    let replica = TestApp::replica_of(&app, Options::default()).await;
+    for _ in 0..5 {
+        let person = Person::register(&app.client()).await;
+        let (here, there) = (app.client(), replica.client());
+        let token = &person.login.refresh_token;
+        let replies = futures_util::future::join_all([
+            refresh(&here, token),
+            refresh(&there, token),
+            refresh(&here, token),
+            refresh(&there, token),
+        ])
+        .await;
+        let mut won: Vec<&Reply> = replies.iter().filter(|reply| reply.status == 200).collect();
+        let won = won.pop().filter(|_| won.is_empty()).expect("one won");
+        assert!(replies.iter().filter(|reply| reply.status == 401).count() == 3);
+        refresh(&here, &won.data::<Login>().refresh_token).await.expect(401);
+    }
+}
+
+on_each_database!(login_ends_on_logout_and_on_expiry);
+async fn login_ends_on_logout_and_on_expiry(backend: Backend) {
+    let (clock, micros) = set_clock(hub_protocol::Timestamp::from_micros(NOON));
+    let app = TestApp::with(backend, Options { clock: Some(clock), ..Options::default() }).await;
+    let client = app.client();
+    let person = Person::register(&client).await;
+    let logout = |token: &str| client.post("/auth/logout").json(&json!({"refreshToken": token})).call();
+    // The access token lives for 15 minutes.
+    assert_eq!(person.login.expires_at.as_micros(), NOON + 15 * 60 * 1_000_000);
+    micros.fetch_add((15 * 60 - 1) * 1_000_000, Ordering::Relaxed);
+    person.client.get("/tenant/tenants").call().await.expect(200);
+    micros.fetch_add(1_000_000, Ordering::Relaxed);
+    person.client.get("/tenant/tenants").call().await.expect(401);
+    let second: Login = refresh(&client, &person.login.refresh_token).await.expect(200).data();
+    assert_eq!(logout(&second.refresh_token).await.expect(204).body, "");
+    refresh(&client, &second.refresh_token).await.expect(401);
+    logout(&second.refresh_token).await.expect(204);
+    logout("nobody's").await.expect(204);
+    let third: Login = login(&client, &person.email, PASSWORD).await.expect(200).data();
+    micros.fetch_add((30 * 86_400 - 1) * 1_000_000, Ordering::Relaxed);
+    let fourth: Login = refresh(&client, &third.refresh_token).await.expect(200).data();
+    micros.fetch_add(1_000_000, Ordering::Relaxed);
+    refresh(&client, &fourth.refresh_token).await.expect(401);
+    assert_eq!(actions(&app).await, ["user.register", "user.logout", "user.login"]);
+}
+
+on_each_database!(failed_logins_are_throttled_per_account);
+/// The delay grows, counts on every replica, says how long it is, and ends with a good login or an
+/// hour of peace.
+async fn failed_logins_are_throttled_per_account(backend: Backend) {
+    let (clock, micros) = set_clock(hub_protocol::Timestamp::from_micros(NOON));
+    let options = Options { clock: Some(clock), ..Options::default() };
+    let app = TestApp::with(backend, options.clone()).await;
+    let replica = TestApp::replica_of(&app, options).await;
+    let clients = [app.client(), replica.client()];
+    let person = Person::register(&clients[0]).await;
+    // The same for an account as for none.
+    for email in [person.email.as_str(), "nobody@example.com"] {
+        for attempt in 0..5 {
+            let failed = login(&clients[attempt % 2], email, "wrong password").await.expect(401).problem();
+            assert_eq!(failed.code, "LOGIN_FAILED");
+            assert_eq!(failed.message, "the e-mail or the password is wrong");
+        }
+        for delay_secs in [1, 2, 4, 8] {
+            for (client, password) in [(&clients[0], "wrong password"), (&clients[1], PASSWORD)] {
+                let slowed = login(client, email, password).await.expect(429);
+                assert_eq!(slowed.problem().code, "RATE_LIMITED");
+                assert_eq!(slowed.header("retry-after"), delay_secs.to_string());
+            }
+            micros.fetch_add(delay_secs * 1_000_000, Ordering::Relaxed);
+            login(&clients[0], email, "wrong password").await.expect(401);
+        }
+    }
+    micros.fetch_add(16_000_000, Ordering::Relaxed);
+    login(&clients[1], &person.email, PASSWORD).await.expect(200);
+    for _ in 0..5 {
+        login(&clients[0], &person.email, "wrong password").await.expect(401);
+    }
+    login(&clients[0], &person.email, PASSWORD).await.expect(429);
+    login(&clients[0], "nobody@example.com", "wrong password").await.expect(401);
+    login(&clients[0], "nobody@example.com", "wrong password").await.expect(429);
+    micros.fetch_add(3601 * 1_000_000, Ordering::Relaxed);
+    for email in [person.email.as_str(), "nobody@example.com"] {
         for _ in 0..5 {
-            let person = Person::register(&app.client()).await;
-            let (here, there) = (app.client(), replica.client());
-            let token = &person.login.refresh_token;
-            let replies = futures_util::future::join_all([
-                refresh(&here, token),
-                refresh(&there, token),
-                refresh(&here, token),
-                refresh(&there, token),
-            ])
-            .await;
-            let mut won: Vec<&Reply> = replies.iter().filter(|reply| reply.status == 200).collect();
-            let won = won.pop().filter(|_| won.is_empty()).expect("one won");
-            assert!(replies.iter().filter(|reply| reply.status == 401).count() == 3);
-            refresh(&here, &won.data::<Login>().refresh_token).await.expect(401);
+            login(&clients[0], email, "wrong password").await.expect(401);
         }
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_login_ends_by_logout_or_by_age() {
-    for backend in backends() {
-        let (clock, micros) = set_clock(hub_protocol::Timestamp::from_micros(NOON));
-        let app = TestApp::with(backend, Options { clock: Some(clock), ..Options::default() }).await;
-        let client = app.client();
-        let person = Person::register(&client).await;
-        let logout = |token: &str| client.post("/auth/logout").json(&json!({"refreshToken": token})).call();
-        // The access token lives for 15 minutes.
-        assert_eq!(person.login.expires_at.as_micros(), NOON + 15 * 60 * 1_000_000);
-        micros.fetch_add((15 * 60 - 1) * 1_000_000, Ordering::Relaxed);
-        person.client.get("/tenant/tenants").call().await.expect(200);
-        micros.fetch_add(1_000_000, Ordering::Relaxed);
-        person.client.get("/tenant/tenants").call().await.expect(401);
-        let second: Login = refresh(&client, &person.login.refresh_token).await.expect(200).data();
-        assert_eq!(logout(&second.refresh_token).await.expect(204).body, "");
-        refresh(&client, &second.refresh_token).await.expect(401);
-        logout(&second.refresh_token).await.expect(204);
-        logout("nobody's").await.expect(204);
-        let third: Login = login(&client, &person.email, PASSWORD).await.expect(200).data();
-        micros.fetch_add((30 * 86_400 - 1) * 1_000_000, Ordering::Relaxed);
-        let fourth: Login = refresh(&client, &third.refresh_token).await.expect(200).data();
-        micros.fetch_add(1_000_000, Ordering::Relaxed);
-        refresh(&client, &fourth.refresh_token).await.expect(401);
-        assert_eq!(actions(&app).await, ["user.register", "user.logout", "user.login"]);
-    }
-}
-
-/// The delay grows, counts on every replica, says how long it is, and ends with a good login or an hour of peace.
-#[tokio::test(flavor = "multi_thread")]
-async fn guessing_a_password_is_slowed_for_the_account() {
-    for backend in backends() {
-        let (clock, micros) = set_clock(hub_protocol::Timestamp::from_micros(NOON));
-        let options = Options { clock: Some(clock), ..Options::default() };
-        let app = TestApp::with(backend, options.clone()).await;
-        let replica = TestApp::replica_of(&app, options).await;
-        let clients = [app.client(), replica.client()];
-        let person = Person::register(&clients[0]).await;
-        // The same for an account as for none.
-        for email in [person.email.as_str(), "nobody@example.com"] {
-            for attempt in 0..5 {
-                let failed = login(&clients[attempt % 2], email, "wrong password").await.expect(401).problem();
-                assert_eq!(failed.code, "LOGIN_FAILED");
-                assert_eq!(failed.message, "the e-mail or the password is wrong");
-            }
-            for delay_secs in [1, 2, 4, 8] {
-                for (client, password) in [(&clients[0], "wrong password"), (&clients[1], PASSWORD)] {
-                    let slowed = login(client, email, password).await.expect(429);
-                    assert_eq!(slowed.problem().code, "RATE_LIMITED");
-                    assert_eq!(slowed.header("retry-after"), delay_secs.to_string());
-                }
-                micros.fetch_add(delay_secs * 1_000_000, Ordering::Relaxed);
-                login(&clients[0], email, "wrong password").await.expect(401);
-            }
-        }
-        micros.fetch_add(16_000_000, Ordering::Relaxed);
-        login(&clients[1], &person.email, PASSWORD).await.expect(200);
-        for _ in 0..5 {
-            login(&clients[0], &person.email, "wrong password").await.expect(401);
-        }
-        login(&clients[0], &person.email, PASSWORD).await.expect(429);
-        login(&clients[0], "nobody@example.com", "wrong password").await.expect(401);
-        login(&clients[0], "nobody@example.com", "wrong password").await.expect(429);
-        micros.fetch_add(3601 * 1_000_000, Ordering::Relaxed);
-        for email in [person.email.as_str(), "nobody@example.com"] {
-            for _ in 0..5 {
-                login(&clients[0], email, "wrong password").await.expect(401);
-            }
-        }
-    }
-}
-
-/// Whoever listens to the clock learns nothing either. Tried in turn, so that whatever else the machine does slows both alike.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_failed_login_takes_as_long_with_an_account_as_without() {
+on_each_database!(failed_login_takes_the_same_time_for_unknown_accounts);
+/// Whoever listens to the clock learns nothing either. Tried in turn, so that whatever else the
+/// machine does slows both alike.
+async fn failed_login_takes_the_same_time_for_unknown_accounts(backend: Backend) {
     const ROUNDS: usize = 21;
-    for backend in backends() {
-        let app = TestApp::new(backend).await;
-        let client = app.client();
-        let mut took: [Vec<std::time::Duration>; 2] = Default::default();
-        for round in 0..ROUNDS {
-            let person = Person::register(&client).await;
-            for (took, email) in took.iter_mut().zip([person.email, format!("nobody-{round}@example.com")]) {
-                let asked_at = std::time::Instant::now();
-                login(&client, &email, "wrong password").await.expect(401);
-                took.push(asked_at.elapsed());
-            }
+    let app = TestApp::new(backend).await;
+    let client = app.client();
+    let mut took: [Vec<std::time::Duration>; 2] = Default::default();
+    for round in 0..ROUNDS {
+        let person = Person::register(&client).await;
+        for (took, email) in took.iter_mut().zip([person.email, format!("nobody-{round}@example.com")]) {
+            let asked_at = std::time::Instant::now();
+            login(&client, &email, "wrong password").await.expect(401);
+            took.push(asked_at.elapsed());
         }
-        let [known, unknown] = took.map(|mut took| {
-            took.sort();
-            took[ROUNDS / 2]
-        });
-        let ratio = known.as_secs_f64() / unknown.as_secs_f64();
-        assert!((0.67..1.5).contains(&ratio), "{known:?} with an account, {unknown:?} without");
     }
+    let [known, unknown] = took.map(|mut took| {
+        took.sort();
+        took[ROUNDS / 2]
+    });
+    let ratio = known.as_secs_f64() / unknown.as_secs_f64();
+    assert!((0.67..1.5).contains(&ratio), "{known:?} with an account, {unknown:?} without");
 }
 
+on_each_database!(concurrent_failed_logins_are_throttled);
 /// Guesses that are under way count: a burst gets no further than one after another.
-#[tokio::test(flavor = "multi_thread")]
-async fn guesses_at_once_are_slowed_like_guesses_in_turn() {
-    for backend in backends() {
-        let (clock, _) = set_clock(hub_protocol::Timestamp::from_micros(NOON));
-        let app = TestApp::with(backend, Options { clock: Some(clock), ..Options::default() }).await;
-        let client = app.client();
-        let person = Person::register(&client).await;
-        let guesses = (0..30).map(|_| login(&client, &person.email, "wrong password"));
-        let replies = futures_util::future::join_all(guesses).await;
-        let count = |status: u16| replies.iter().filter(|reply| reply.status == status).count();
-        assert_eq!((count(401), count(429)), (5, 25));
-    }
+async fn concurrent_failed_logins_are_throttled(backend: Backend) {
+    let (clock, _) = set_clock(hub_protocol::Timestamp::from_micros(NOON));
+    let app = TestApp::with(backend, Options { clock: Some(clock), ..Options::default() }).await;
+    let client = app.client();
+    let person = Person::register(&client).await;
+    let guesses = (0..30).map(|_| login(&client, &person.email, "wrong password"));
+    let replies = futures_util::future::join_all(guesses).await;
+    let count = |status: u16| replies.iter().filter(|reply| reply.status == status).count();
+    assert_eq!((count(401), count(429)), (5, 25));
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn guessing_is_slowed_for_the_address() {
-    for backend in backends() {
-        let (clock, micros) = set_clock(hub_protocol::Timestamp::from_micros(NOON));
-        let app = TestApp::with(backend, Options { clock: Some(clock), ..Options::default() }).await;
-        let client = app.client();
-        let person = Person::register(&client).await;
-        for guess in 0..50 {
-            login(&client, &format!("guess{guess}@example.com"), "wrong password").await.expect(401);
-        }
-        let slowed = login(&client, &person.email, PASSWORD).await.expect(429);
-        assert_eq!(slowed.header("retry-after"), "1");
-        let body = json!({"email": person.email, "password": PASSWORD});
-        client.post("/auth/register").json(&body).call().await.expect(429);
-        micros.fetch_add(1_000_000, Ordering::Relaxed);
-        // A good login does not excuse the address's guesses.
-        login(&client, &person.email, PASSWORD).await.expect(200);
-        login(&client, "guess@example.com", "wrong password").await.expect(429);
+on_each_database!(failed_logins_are_throttled_per_address);
+async fn failed_logins_are_throttled_per_address(backend: Backend) {
+    let (clock, micros) = set_clock(hub_protocol::Timestamp::from_micros(NOON));
+    let app = TestApp::with(backend, Options { clock: Some(clock), ..Options::default() }).await;
+    let client = app.client();
+    let person = Person::register(&client).await;
+    for guess in 0..50 {
+        login(&client, &format!("guess{guess}@example.com"), "wrong password").await.expect(401);
     }
+    let slowed = login(&client, &person.email, PASSWORD).await.expect(429);
+    assert_eq!(slowed.header("retry-after"), "1");
+    let body = json!({"email": person.email, "password": PASSWORD});
+    client.post("/auth/register").json(&body).call().await.expect(429);
+    micros.fetch_add(1_000_000, Ordering::Relaxed);
+    // A good login does not excuse the address's guesses.
+    login(&client, &person.email, PASSWORD).await.expect(200);
+    login(&client, "guess@example.com", "wrong password").await.expect(429);
 }
 
+on_each_database!(secrets_are_stored_as_hashes);
 /// What is stored and what is recorded holds no password and no token.
-#[tokio::test(flavor = "multi_thread")]
-async fn secrets_are_stored_as_hashes() {
-    for backend in backends() {
-        let app = TestApp::new(backend).await;
-        let client = app.client();
-        let person = Person::register(&client).await;
-        let second: Login = refresh(&client, &person.login.refresh_token).await.expect(200).data();
-        login(&client, PASSWORD, "x").await.expect(400);
-        let mut conn = app.app.db.read().await.expect("a connection");
-        let mut stored = String::new();
-        for query in [
-            "SELECT email || password_hash FROM users",
-            "SELECT subject FROM login_failures",
-            "SELECT action || target || CAST(detail AS TEXT) FROM audit_logs",
-        ] {
-            let rows: Vec<(String,)> = sql(query).all(&mut conn).await.expect("rows");
-            stored.extend(rows.into_iter().map(|(text,)| text));
-        }
-        let tokens: Vec<(Vec<u8>,)> = sql("SELECT token_hash FROM refresh_tokens").all(&mut conn).await.expect("rows");
-        assert_eq!(tokens.len(), 2);
-        assert!(stored.contains("$argon2id$"));
-        for secret in [PASSWORD, &person.login.refresh_token, &second.refresh_token, &second.access_token] {
-            assert!(!stored.contains(secret), "{secret} is in {stored}");
-            assert!(tokens.iter().all(|(token,)| token.as_slice() != secret.as_bytes()));
-        }
+async fn secrets_are_stored_as_hashes(backend: Backend) {
+    let app = TestApp::new(backend).await;
+    let client = app.client();
+    let person = Person::register(&client).await;
+    let second: Login = refresh(&client, &person.login.refresh_token).await.expect(200).data();
+    login(&client, PASSWORD, "x").await.expect(400);
+    let mut conn = app.app.db.read().await.expect("a connection");
+    let mut stored = String::new();
+    for query in [
+        "SELECT email || password_hash FROM users",
+        "SELECT subject FROM login_failures",
+        "SELECT action || target || CAST(detail AS TEXT) FROM audit_logs",
+    ] {
+        let rows: Vec<(String,)> = sql(query).all(&mut conn).await.expect("rows");
+        stored.extend(rows.into_iter().map(|(text,)| text));
+    }
+    let tokens: Vec<(Vec<u8>,)> = sql("SELECT token_hash FROM refresh_tokens").all(&mut conn).await.expect("rows");
+    assert_eq!(tokens.len(), 2);
+    assert!(stored.contains("$argon2id$"));
+    for secret in [PASSWORD, &person.login.refresh_token, &second.refresh_token, &second.access_token] {
+        assert!(!stored.contains(secret), "{secret} is in {stored}");
+        assert!(tokens.iter().all(|(token,)| token.as_slice() != secret.as_bytes()));
     }
 }

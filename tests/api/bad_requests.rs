@@ -1,13 +1,13 @@
 //! Queries, paths, headers and bytes that nobody should send, as `bad_input` does with bodies.
 
-use hub_tests::{Call, Client, backends};
+use hub_tests::{Backend, Call, Client, on_each_database};
 use reqwest::Method;
 use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::bad_input::{Expect, constraint, kinds, on_each_database};
+use super::bad_input::{Expect, constraint, kinds, on_both_databases};
 use crate::contract::document::{Operation, operations};
 use crate::contract::world::{Objects, World};
 
@@ -32,8 +32,8 @@ const QUERY_VALUES: [&str; 16] = [
 ];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn queries_that_make_no_sense() {
-    on_each_database(async |world, trials| {
+async fn invalid_query_is_refused() {
+    on_both_databases(async |world, trials| {
         for operation in operations() {
             let caller = world.rightful_caller(&operation);
             let long = "x".repeat(10_000);
@@ -81,8 +81,8 @@ async fn queries_that_make_no_sense() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn paths_that_name_nothing() {
-    on_each_database(async |world, trials| {
+async fn unknown_path_is_refused() {
+    on_both_databases(async |world, trials| {
         for operation in operations().iter().filter(|operation| !operation.path_parameters().is_empty()) {
             let caller = world.rightful_caller(operation);
             for name in operation.path_parameters() {
@@ -129,8 +129,8 @@ fn raw_header(client: &Client, name: HeaderName, value: &[u8]) -> Client {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn headers_that_are_not_what_they_should_be() {
-    on_each_database(async |world, trials| {
+async fn invalid_header_is_refused() {
+    on_both_databases(async |world, trials| {
         let tenant_header = HeaderName::from_static("x-tenant-uuid");
         let long = format!("Bearer {}", "a.".repeat(15_000));
         let token = world.tenant.owner.login.access_token.clone();
@@ -154,7 +154,8 @@ async fn headers_that_are_not_what_they_should_be() {
         for operation in operations() {
             let kind = operation.access().split(':').next().unwrap_or_default();
             let name_of_operation = operation.name();
-            // Another tenant in the path than in the header is refused before anything else is looked at.
+            // Another tenant in the path than in the header is refused before anything else is
+            // looked at.
             let path = operation.path.replace("{tenantUuid}", &world.tenant.tenant_uuid.to_string());
             let operation = Operation { path, ..operation };
             let caller = world.rightful_caller(&operation);
@@ -215,44 +216,42 @@ async fn headers_that_are_not_what_they_should_be() {
     .await;
 }
 
+on_each_database!(bytes_that_are_not_http_are_refused);
 /// Some of it never gets as far as a request: then the connection may just end.
-#[tokio::test(flavor = "multi_thread")]
-async fn bytes_that_are_no_request() {
-    for backend in backends() {
-        let world = World::new(backend).await;
-        let address = world.app.url.trim_start_matches("http://").to_owned();
-        let large = format!("GET /healthz HTTP/1.1\r\nHost: a\r\nX-Large: {}\r\n\r\n", "x".repeat(1 << 20));
-        let many = format!("GET /healthz HTTP/1.1\r\nHost: a\r\n{}\r\n", "A: b\r\n".repeat(5_000));
-        let token = &world.hub.credentials.access_token;
-        let short = format!(
-            "POST /v1/ble/events HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {token}\r\n\
-             Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{{\"batchUuid\""
-        );
-        let requests: [&[u8]; 12] = [
-            b"\0\0\0\0",
-            b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
-            b"GET\r\n\r\n",
-            b"GET /healthz HTTP/9.9\r\n\r\n",
-            b"GET /\xff\xfe HTTP/1.1\r\nHost: a\r\n\r\n",
-            b"GET /healthz HTTP/1.1\r\nHost: a\r\nA\0B: c\r\n\r\n",
-            b"POST /v1/hubs/claim HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n",
-            b"POST /v1/hubs/claim HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello!",
-            b"POST /v1/hubs/claim HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
-            short.as_bytes(),
-            large.as_bytes(),
-            many.as_bytes(),
-        ];
-        for request in requests {
-            let mut stream = TcpStream::connect(&address).await.expect("a connection");
-            // The service may have stopped listening to it half-way.
-            let _ = stream.write_all(request).await;
-            let _ = stream.shutdown().await;
-            let mut answer = Vec::new();
-            let _ = stream.read_to_end(&mut answer).await;
-            let answer = String::from_utf8_lossy(&answer);
-            let shown = String::from_utf8_lossy(&request[..request.len().min(60)]);
-            assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 4"), "{shown:?} was answered {answer}");
-        }
-        world.app.client().get("/readyz").call().await.expect(200);
+async fn bytes_that_are_not_http_are_refused(backend: Backend) {
+    let world = World::new(backend).await;
+    let address = world.app.url.trim_start_matches("http://").to_owned();
+    let large = format!("GET /healthz HTTP/1.1\r\nHost: a\r\nX-Large: {}\r\n\r\n", "x".repeat(1 << 20));
+    let many = format!("GET /healthz HTTP/1.1\r\nHost: a\r\n{}\r\n", "A: b\r\n".repeat(5_000));
+    let token = &world.hub.credentials.access_token;
+    let short = format!(
+        "POST /v1/ble/events HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {token}\r\n\
+         Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{{\"batchUuid\""
+    );
+    let requests: [&[u8]; 12] = [
+        b"\0\0\0\0",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+        b"GET\r\n\r\n",
+        b"GET /healthz HTTP/9.9\r\n\r\n",
+        b"GET /\xff\xfe HTTP/1.1\r\nHost: a\r\n\r\n",
+        b"GET /healthz HTTP/1.1\r\nHost: a\r\nA\0B: c\r\n\r\n",
+        b"POST /v1/hubs/claim HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n",
+        b"POST /v1/hubs/claim HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello!",
+        b"POST /v1/hubs/claim HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        short.as_bytes(),
+        large.as_bytes(),
+        many.as_bytes(),
+    ];
+    for request in requests {
+        let mut stream = TcpStream::connect(&address).await.expect("a connection");
+        // The service may have stopped listening to it half-way.
+        let _ = stream.write_all(request).await;
+        let _ = stream.shutdown().await;
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer).await;
+        let answer = String::from_utf8_lossy(&answer);
+        let shown = String::from_utf8_lossy(&request[..request.len().min(60)]);
+        assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 4"), "{shown:?} was answered {answer}");
     }
+    world.app.client().get("/readyz").call().await.expect(200);
 }

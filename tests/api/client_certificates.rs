@@ -1,4 +1,5 @@
-//! Hubs that connect with a certificate: which are let in, which are not, and that one can always get another.
+//! Hubs that connect with a certificate: which are let in, which are not, and that one can always
+//! get another.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -9,7 +10,7 @@ use hub_cloud::domain::certificates;
 use hub_protocol::Timestamp;
 use hub_tests::app::set_clock;
 use hub_tests::certificates::{HubCertificate, ServerCertificate};
-use hub_tests::{Backend, Call, Client, Options, SimulatedHub, Tenant, TestApp, backends};
+use hub_tests::{Backend, Call, Client, Options, SimulatedHub, Tenant, TestApp, on_each_database};
 use rcgen::{CertificateParams, DnType, KeyPair};
 use reqwest::Method;
 use serde_json::json;
@@ -55,7 +56,8 @@ impl Fleet {
     }
 }
 
-/// One request of every kind that a hub makes with its token alone; answers the codes of those that were refused.
+/// One request of every kind that a hub makes with its token alone; answers the codes of those that
+/// were refused.
 async fn try_everything(client: &Client, hub: &SimulatedHub) -> Vec<String> {
     let hub_path = |end: &str| format!("/v1/hubs/{}/{end}", hub.hub_uuid);
     let mut codes = Vec::new();
@@ -86,138 +88,125 @@ fn assert_all(codes: &[String], expected: &str) {
     assert_eq!(codes, vec![expected.to_owned(); 7]);
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_hub_without_a_certificate_gets_one_and_then_gets_in() {
-    for backend in backends() {
-        let fleet = Fleet::new(backend, ClientCertificates::Required).await;
-        let hub = fleet.hub().await;
-        assert_all(&try_everything(&hub.client, &hub).await, "CLIENT_CERTIFICATE_REQUIRED");
-        let refresh = json!({"refreshToken": hub.credentials.refresh_token});
-        let refreshed = hub.client.post("/v1/hubs/refresh").json(&refresh).call().await.expect(200).json();
-        let token = refreshed["data"]["accessToken"].as_str().expect("a token");
-        let mut hub = hub;
-        hub.credentials.access_token = token.to_owned();
-        hub.client = hub.client.bearer(token);
-        hub.client.get("/v1/hubs/ca-bundle").call().await.expect(200);
-        let certificate = hub.certificate().await;
-        let connected = fleet.showing(&hub, &certificate);
-        assert!(try_everything(&connected, &hub).await.is_empty());
-        // The certificate alone, without the one that issued it, will do.
-        let alone = Some((certificate.key.clone(), certificate.issued.certificate.clone()));
-        let alone = fleet.server.client_showing(&fleet.app.url, alone).bearer(token);
-        assert!(try_everything(&alone, &hub).await.is_empty());
-        // It stands in for no token.
-        let without_token = fleet.server.client(&fleet.app.url, Some(&certificate));
-        assert_eq!(without_token.get("/v1/test").call().await.expect(401).problem().code, "UNAUTHENTICATED");
-        // Nobody else needs one.
-        fleet.tenant.client.get("/tenant/hubs").call().await.expect(200);
-        fleet.server.client(&fleet.app.url, None).get("/healthz").call().await.expect(200);
-    }
+on_each_database!(hub_without_a_certificate_obtains_one_and_connects_with_it);
+async fn hub_without_a_certificate_obtains_one_and_connects_with_it(backend: Backend) {
+    let fleet = Fleet::new(backend, ClientCertificates::Required).await;
+    let hub = fleet.hub().await;
+    assert_all(&try_everything(&hub.client, &hub).await, "CLIENT_CERTIFICATE_REQUIRED");
+    let refresh = json!({"refreshToken": hub.credentials.refresh_token});
+    let refreshed = hub.client.post("/v1/hubs/refresh").json(&refresh).call().await.expect(200).json();
+    let token = refreshed["data"]["accessToken"].as_str().expect("a token");
+    let mut hub = hub;
+    hub.credentials.access_token = token.to_owned();
+    hub.client = hub.client.bearer(token);
+    hub.client.get("/v1/hubs/ca-bundle").call().await.expect(200);
+    let certificate = hub.certificate().await;
+    let connected = fleet.showing(&hub, &certificate);
+    assert!(try_everything(&connected, &hub).await.is_empty());
+    // The certificate alone, without the one that issued it, will do.
+    let alone = Some((certificate.key.clone(), certificate.issued.certificate.clone()));
+    let alone = fleet.server.client_showing(&fleet.app.url, alone).bearer(token);
+    assert!(try_everything(&alone, &hub).await.is_empty());
+    // It stands in for no token.
+    let without_token = fleet.server.client(&fleet.app.url, Some(&certificate));
+    assert_eq!(without_token.get("/v1/test").call().await.expect(401).problem().code, "UNAUTHENTICATED");
+    // Nobody else needs one.
+    fleet.tenant.client.get("/tenant/hubs").call().await.expect(200);
+    fleet.server.client(&fleet.app.url, None).get("/healthz").call().await.expect(200);
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn another_hubs_certificate_opens_nothing() {
-    for backend in backends() {
-        for wanted in [ClientCertificates::Optional, ClientCertificates::Required] {
-            let fleet = Fleet::new(backend, wanted).await;
-            let (hub, other) = (fleet.hub().await, fleet.hub().await);
-            let stolen = other.certificate().await;
-            let codes = try_everything(&fleet.showing(&hub, &stolen), &hub).await;
-            assert_all(&codes, "CLIENT_CERTIFICATE_OF_OTHER_HUB");
-            if wanted == ClientCertificates::Optional {
-                assert!(try_everything(&hub.client, &hub).await.is_empty(), "none is needed");
-            }
-            assert!(try_everything(&fleet.showing(&other, &stolen), &other).await.is_empty());
-        }
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_revoked_certificate_is_refused_and_can_be_replaced() {
-    for backend in backends() {
-        let fleet = Fleet::new(backend, ClientCertificates::Required).await;
-        let mut hub = fleet.hub().await;
-        let old = hub.certificate().await;
-        let connected = fleet.showing(&hub, &old);
-        assert!(try_everything(&connected, &hub).await.is_empty());
-        // Over the same connections, with the old certificate: it claims itself again, is refused, and gets another one.
-        let code = fleet.tenant.claim_code().await;
-        let again = SimulatedHub::claim_with(&connected, &code, &hub.device_instance_id).await;
-        assert_eq!(again.hub_uuid, hub.hub_uuid);
-        hub = again;
-        assert_all(&try_everything(&hub.client, &hub).await, "CLIENT_CERTIFICATE_REVOKED");
-        let new = hub.certificate().await;
-        assert!(try_everything(&fleet.showing(&hub, &new), &hub).await.is_empty());
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn an_expired_certificate_is_refused_and_can_be_replaced() {
-    for backend in backends() {
-        let fleet = Fleet::new(backend, ClientCertificates::Required).await;
-        let mut hub = fleet.hub().await;
-        let old = hub.certificate().await;
-        let connected = fleet.showing(&hub, &old);
-        fleet.pass_days(89);
-        assert!(try_everything(&connected, &hub).await.is_empty());
-        fleet.pass_days(2);
-        assert_all(&try_everything(&connected, &hub).await, "CLIENT_CERTIFICATE_EXPIRED");
-        // On a new connection it is told the same, and not just cut off.
-        hub.client = fleet.showing(&hub, &old);
-        assert_all(&try_everything(&hub.client, &hub).await, "CLIENT_CERTIFICATE_EXPIRED");
-        let new = hub.certificate().await;
-        assert!(try_everything(&fleet.showing(&hub, &new), &hub).await.is_empty());
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_certificate_of_anybody_else_does_not_connect() {
-    for backend in backends() {
-        let fleet = Fleet::new(backend, ClientCertificates::Optional).await;
-        let hub = fleet.hub().await;
-        let key = KeyPair::generate().expect("a key");
-        let mut params = CertificateParams::default();
-        params.distinguished_name.push(DnType::CommonName, hub.hub_uuid.to_string());
-        let forged = params.self_signed(&key).expect("a certificate").pem();
-        let client = fleet.server.client_showing(&fleet.app.url, Some((key.serialize_pem(), forged)));
-        let answer = client.bearer(&hub.credentials.access_token).get("/v1/test").try_call().await;
-        assert!(answer.is_err(), "{answer:?}");
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_new_root_is_taken_up_without_a_restart() {
-    for backend in backends() {
-        let fleet = Fleet::new(backend, ClientCertificates::Required).await;
-        let hub = fleet.hub().await;
-        let old = hub.certificate().await;
-        // Another process makes it.
-        let other =
-            TestApp::replica_of(&fleet.app, Options { clock: Some(fleet.app.app.clock.clone()), ..Options::default() });
-        assert!(certificates::rotate_root(&other.await.app).await.expect("a new root"));
-        fleet.clock_micros.fetch_add(61_000_000, Ordering::Relaxed);
-        let new = hub.certificate().await;
-        assert_ne!(new.issued.chain, old.issued.chain);
-        // In operation there is a minute between the two.
-        let connects = async {
-            let connected = fleet.showing(&hub, &new);
-            while connected.get("/v1/test").try_call().await.is_err() {
-                tokio::time::sleep(Duration::from_millis(100)).await;
-            }
-        };
-        tokio::time::timeout(Duration::from_secs(20), connects).await.expect("the new root is known");
-        for certificate in [&old, &new] {
-            assert!(try_everything(&fleet.showing(&hub, certificate), &hub).await.is_empty());
-        }
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn nobody_is_asked_for_a_certificate_where_it_is_off() {
-    for backend in backends() {
-        let fleet = Fleet::new(backend, ClientCertificates::Off).await;
+on_each_database!(certificate_of_another_hub_is_refused);
+async fn certificate_of_another_hub_is_refused(backend: Backend) {
+    for wanted in [ClientCertificates::Optional, ClientCertificates::Required] {
+        let fleet = Fleet::new(backend, wanted).await;
         let (hub, other) = (fleet.hub().await, fleet.hub().await);
-        let certificate = other.certificate().await;
-        assert!(try_everything(&fleet.showing(&hub, &certificate), &hub).await.is_empty());
+        let stolen = other.certificate().await;
+        let codes = try_everything(&fleet.showing(&hub, &stolen), &hub).await;
+        assert_all(&codes, "CLIENT_CERTIFICATE_OF_OTHER_HUB");
+        if wanted == ClientCertificates::Optional {
+            assert!(try_everything(&hub.client, &hub).await.is_empty(), "none is needed");
+        }
+        assert!(try_everything(&fleet.showing(&other, &stolen), &other).await.is_empty());
     }
+}
+
+on_each_database!(revoked_certificate_is_refused_and_can_be_replaced);
+async fn revoked_certificate_is_refused_and_can_be_replaced(backend: Backend) {
+    let fleet = Fleet::new(backend, ClientCertificates::Required).await;
+    let mut hub = fleet.hub().await;
+    let old = hub.certificate().await;
+    let connected = fleet.showing(&hub, &old);
+    assert!(try_everything(&connected, &hub).await.is_empty());
+    // Over the same connections, with the old certificate: it claims itself again, is refused, and
+    // gets another one.
+    let code = fleet.tenant.claim_code().await;
+    let again = SimulatedHub::claim_with(&connected, &code, &hub.device_instance_id).await;
+    assert_eq!(again.hub_uuid, hub.hub_uuid);
+    hub = again;
+    assert_all(&try_everything(&hub.client, &hub).await, "CLIENT_CERTIFICATE_REVOKED");
+    let new = hub.certificate().await;
+    assert!(try_everything(&fleet.showing(&hub, &new), &hub).await.is_empty());
+}
+
+on_each_database!(expired_certificate_is_refused_and_can_be_replaced);
+async fn expired_certificate_is_refused_and_can_be_replaced(backend: Backend) {
+    let fleet = Fleet::new(backend, ClientCertificates::Required).await;
+    let mut hub = fleet.hub().await;
+    let old = hub.certificate().await;
+    let connected = fleet.showing(&hub, &old);
+    fleet.pass_days(89);
+    assert!(try_everything(&connected, &hub).await.is_empty());
+    fleet.pass_days(2);
+    assert_all(&try_everything(&connected, &hub).await, "CLIENT_CERTIFICATE_EXPIRED");
+    // On a new connection it is told the same, and not just cut off.
+    hub.client = fleet.showing(&hub, &old);
+    assert_all(&try_everything(&hub.client, &hub).await, "CLIENT_CERTIFICATE_EXPIRED");
+    let new = hub.certificate().await;
+    assert!(try_everything(&fleet.showing(&hub, &new), &hub).await.is_empty());
+}
+
+on_each_database!(certificate_of_an_unknown_authority_cannot_connect);
+async fn certificate_of_an_unknown_authority_cannot_connect(backend: Backend) {
+    let fleet = Fleet::new(backend, ClientCertificates::Optional).await;
+    let hub = fleet.hub().await;
+    let key = KeyPair::generate().expect("a key");
+    let mut params = CertificateParams::default();
+    params.distinguished_name.push(DnType::CommonName, hub.hub_uuid.to_string());
+    let forged = params.self_signed(&key).expect("a certificate").pem();
+    let client = fleet.server.client_showing(&fleet.app.url, Some((key.serialize_pem(), forged)));
+    let answer = client.bearer(&hub.credentials.access_token).get("/v1/test").try_call().await;
+    assert!(answer.is_err(), "{answer:?}");
+}
+
+on_each_database!(new_root_is_accepted_without_a_restart);
+async fn new_root_is_accepted_without_a_restart(backend: Backend) {
+    let fleet = Fleet::new(backend, ClientCertificates::Required).await;
+    let hub = fleet.hub().await;
+    let old = hub.certificate().await;
+    // Another process makes it.
+    let other =
+        TestApp::replica_of(&fleet.app, Options { clock: Some(fleet.app.app.clock.clone()), ..Options::default() });
+    assert!(certificates::rotate_root(&other.await.app).await.expect("a new root"));
+    fleet.clock_micros.fetch_add(61_000_000, Ordering::Relaxed);
+    let new = hub.certificate().await;
+    assert_ne!(new.issued.chain, old.issued.chain);
+    // In operation there is a minute between the two.
+    let connects = async {
+        let connected = fleet.showing(&hub, &new);
+        while connected.get("/v1/test").try_call().await.is_err() {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), connects).await.expect("the new root is known");
+    for certificate in [&old, &new] {
+        assert!(try_everything(&fleet.showing(&hub, certificate), &hub).await.is_empty());
+    }
+}
+
+on_each_database!(certificates_are_not_requested_where_they_are_disabled);
+async fn certificates_are_not_requested_where_they_are_disabled(backend: Backend) {
+    let fleet = Fleet::new(backend, ClientCertificates::Off).await;
+    let (hub, other) = (fleet.hub().await, fleet.hub().await);
+    let certificate = other.certificate().await;
+    assert!(try_everything(&fleet.showing(&hub, &certificate), &hub).await.is_empty());
 }

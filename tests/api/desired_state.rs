@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use hub_tests::{Call, Client, Options, Reply, SimulatedHub, Tenant, TestApp, backends};
+use hub_tests::{Backend, Call, Client, Options, Reply, SimulatedHub, Tenant, TestApp, on_each_database};
 use reqwest::header::IF_NONE_MATCH;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
@@ -37,184 +37,170 @@ fn revision(reply: &Reply) -> i64 {
     reply.json()["data"]["revision"].as_i64().expect("a revision")
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn every_change_is_a_new_revision_and_a_new_tag() {
-    for backend in backends() {
-        let app = TestApp::new(backend).await;
-        let tenant = Tenant::create(&app.client()).await;
-        let hub = SimulatedHub::claim(&tenant).await;
-        let first = state(&hub).await;
-        let data = &first.json()["data"];
-        assert_eq!((&data["agent"], &data["apps"], &data["jobs"]), (&json!({}), &json!([]), &json!([])));
-        assert_eq!(data["settings"], json!({"adapterRoles": {}}));
-        let etag = first.header("etag").to_owned();
-        assert!(etag.starts_with('"') && etag.len() > 2, "a strong tag: {etag}");
-        assert_eq!(state(&hub).await.header("etag"), etag, "nothing changed");
+on_each_database!(every_change_creates_a_new_revision_and_etag);
+async fn every_change_creates_a_new_revision_and_etag(backend: Backend) {
+    let app = TestApp::new(backend).await;
+    let tenant = Tenant::create(&app.client()).await;
+    let hub = SimulatedHub::claim(&tenant).await;
+    let first = state(&hub).await;
+    let data = &first.json()["data"];
+    assert_eq!((&data["agent"], &data["apps"], &data["jobs"]), (&json!({}), &json!([]), &json!([])));
+    assert_eq!(data["settings"], json!({"adapterRoles": {}}));
+    let etag = first.header("etag").to_owned();
+    assert!(etag.starts_with('"') && etag.len() > 2, "a strong tag: {etag}");
+    assert_eq!(state(&hub).await.header("etag"), etag, "nothing changed");
 
-        let with = async |value: &str| hub.client.get(&path(&hub)).header(IF_NONE_MATCH, value).call().await;
-        for value in [etag.as_str(), "*", &format!("\"x\", {etag}"), &format!("W/{etag}")] {
-            let reply = with(value).await.expect(304);
-            assert_eq!((reply.header("etag"), reply.body.as_str()), (etag.as_str(), ""), "{value}");
-        }
-        for value in ["\"x\"", "x", "", &etag[1..etag.len() - 1]] {
-            with(value).await.expect(200);
-        }
-
-        label(&tenant, &hub, "Gate 7").await;
-        let second = with(&etag).await.expect(200);
-        assert!(revision(&second) > revision(&first));
-        assert_eq!(second.json()["data"]["settings"]["hubIdentifier"], "Gate 7");
-
-        let adapters = json!({"adapters": [{"address": "00:1a:7d:da:71:13", "name": "hci0", "powered": true}]});
-        hub.client.post("/v1/hubs/adapters").json(&adapters).call().await.expect(200);
-        assert_eq!(state(&hub).await.header("etag"), second.header("etag"), "a report is no wish");
-        let adapter = format!("/tenant/hubs/{}/adapters/00:1A:7D:DA:71:13", hub.hub_uuid);
-        tenant.client.patch(&adapter).json(&json!({"role": "DISABLED"})).call().await.expect(200);
-        let third = with(second.header("etag")).await.expect(200);
-        assert!(revision(&third) > revision(&second));
-        let roles = &third.json()["data"]["settings"]["adapterRoles"];
-        assert_eq!(roles, &json!({"00:1A:7D:DA:71:13": "DISABLED"}));
+    let with = async |value: &str| hub.client.get(&path(&hub)).header(IF_NONE_MATCH, value).call().await;
+    for value in [etag.as_str(), "*", &format!("\"x\", {etag}"), &format!("W/{etag}")] {
+        let reply = with(value).await.expect(304);
+        assert_eq!((reply.header("etag"), reply.body.as_str()), (etag.as_str(), ""), "{value}");
     }
+    for value in ["\"x\"", "x", "", &etag[1..etag.len() - 1]] {
+        with(value).await.expect(200);
+    }
+
+    label(&tenant, &hub, "Gate 7").await;
+    let second = with(&etag).await.expect(200);
+    assert!(revision(&second) > revision(&first));
+    assert_eq!(second.json()["data"]["settings"]["hubIdentifier"], "Gate 7");
+
+    let adapters = json!({"adapters": [{"address": "00:1a:7d:da:71:13", "name": "hci0", "powered": true}]});
+    hub.client.post("/v1/hubs/adapters").json(&adapters).call().await.expect(200);
+    assert_eq!(state(&hub).await.header("etag"), second.header("etag"), "a report is no wish");
+    let adapter = format!("/tenant/hubs/{}/adapters/00:1A:7D:DA:71:13", hub.hub_uuid);
+    tenant.client.patch(&adapter).json(&json!({"role": "DISABLED"})).call().await.expect(200);
+    let third = with(second.header("etag")).await.expect(200);
+    assert!(revision(&third) > revision(&second));
+    let roles = &third.json()["data"]["settings"]["adapterRoles"];
+    assert_eq!(roles, &json!({"00:1A:7D:DA:71:13": "DISABLED"}));
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_waiting_hub_hears_of_a_change_at_once() {
-    for backend in backends() {
-        let app = TestApp::new(backend).await;
-        let tenant = Tenant::create(&app.client()).await;
-        let hub = SimulatedHub::claim(&tenant).await;
-        let other = SimulatedHub::claim(&tenant).await;
-        let etag = state(&hub).await.header("etag").to_owned();
-        let bystander = wait(&app, &other, state(&other).await.header("etag"), 50).await;
-        for (known, wanted) in [(etag.as_str(), "one"), ("", "two"), ("*", "three")] {
-            let held = wait(&app, &hub, known, 50).await;
-            label(&tenant, &hub, wanted).await;
-            let changed = Instant::now();
-            let reply = held.await.expect("an answer").expect(200);
-            let took = changed.elapsed();
-            assert_eq!(reply.json()["data"]["settings"]["hubIdentifier"], wanted);
-            // Far below the time after which it would have looked by itself.
-            assert!(took < Duration::from_secs(1), "{took:?}");
-        }
-        assert!(!bystander.is_finished(), "what concerns one hub wakes no other");
-        bystander.abort();
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_change_made_by_another_replica_is_seen() {
-    for backend in backends() {
-        let app = TestApp::new(backend).await;
-        let replica = TestApp::replica_of(&app, Options::default()).await;
-        let tenant = Tenant::create(&app.client()).await;
-        let hub = SimulatedHub::claim(&tenant).await;
-        let held = wait(&app, &hub, state(&hub).await.header("etag"), 50).await;
-        let body = json!({"hubIdentifier": "Gate 7"});
-        let client: Client = tenant.client.at(&replica.url);
-        client.patch(&format!("/tenant/hubs/{}", hub.hub_uuid)).json(&body).call().await.expect(200);
+on_each_database!(waiting_hub_receives_a_change_at_once);
+async fn waiting_hub_receives_a_change_at_once(backend: Backend) {
+    let app = TestApp::new(backend).await;
+    let tenant = Tenant::create(&app.client()).await;
+    let hub = SimulatedHub::claim(&tenant).await;
+    let other = SimulatedHub::claim(&tenant).await;
+    let etag = state(&hub).await.header("etag").to_owned();
+    let bystander = wait(&app, &other, state(&other).await.header("etag"), 50).await;
+    for (known, wanted) in [(etag.as_str(), "one"), ("", "two"), ("*", "three")] {
+        let held = wait(&app, &hub, known, 50).await;
+        label(&tenant, &hub, wanted).await;
         let changed = Instant::now();
-        held.await.expect("an answer").expect(200);
-        assert!(changed.elapsed() < Duration::from_secs(10), "{:?}", changed.elapsed());
+        let reply = held.await.expect("an answer").expect(200);
+        let took = changed.elapsed();
+        assert_eq!(reply.json()["data"]["settings"]["hubIdentifier"], wanted);
+        // Far below the time after which it would have looked by itself.
+        assert!(took < Duration::from_secs(1), "{took:?}");
     }
+    assert!(!bystander.is_finished(), "what concerns one hub wakes no other");
+    bystander.abort();
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_wait_ends_with_its_time_a_block_or_the_service() {
-    for backend in backends() {
-        let app = TestApp::new(backend).await;
-        let tenant = Tenant::create(&app.client()).await;
-        let hub = SimulatedHub::claim(&tenant).await;
-        let etag = state(&hub).await.header("etag").to_owned();
-        let began = Instant::now();
-        wait(&app, &hub, &etag, 1).await.await.expect("an answer").expect(304);
-        assert!(began.elapsed() >= Duration::from_secs(1), "{:?}", began.elapsed());
-        let unnamed = wait(&app, &hub, "", 1).await.await.expect("an answer").expect(200);
-        assert_eq!(unnamed.header("etag"), etag);
-
-        let held = wait(&app, &hub, &etag, 50).await;
-        let admin = tenant.owner.as_platform_admin(&app);
-        admin.post(&format!("/platform/hubs/{}/block", hub.hub_uuid)).call().await.expect(200);
-        held.await.expect("an answer").expect(401);
-
-        let other = SimulatedHub::claim(&tenant).await;
-        let held = wait(&app, &other, state(&other).await.header("etag"), 50).await;
-        app.app.shutdown.cancel();
-        held.await.expect("an answer").expect(304);
-    }
+on_each_database!(waiting_hub_receives_a_change_of_another_replica);
+async fn waiting_hub_receives_a_change_of_another_replica(backend: Backend) {
+    let app = TestApp::new(backend).await;
+    let replica = TestApp::replica_of(&app, Options::default()).await;
+    let tenant = Tenant::create(&app.client()).await;
+    let hub = SimulatedHub::claim(&tenant).await;
+    let held = wait(&app, &hub, state(&hub).await.header("etag"), 50).await;
+    let body = json!({"hubIdentifier": "Gate 7"});
+    let client: Client = tenant.client.at(&replica.url);
+    client.patch(&format!("/tenant/hubs/{}", hub.hub_uuid)).json(&body).call().await.expect(200);
+    let changed = Instant::now();
+    held.await.expect("an answer").expect(200);
+    assert!(changed.elapsed() < Duration::from_secs(10), "{:?}", changed.elapsed());
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn many_hubs_wait_and_hold_no_connection() {
+on_each_database!(wait_ends_on_timeout_block_and_shutdown);
+async fn wait_ends_on_timeout_block_and_shutdown(backend: Backend) {
+    let app = TestApp::new(backend).await;
+    let tenant = Tenant::create(&app.client()).await;
+    let hub = SimulatedHub::claim(&tenant).await;
+    let etag = state(&hub).await.header("etag").to_owned();
+    let began = Instant::now();
+    wait(&app, &hub, &etag, 1).await.await.expect("an answer").expect(304);
+    assert!(began.elapsed() >= Duration::from_secs(1), "{:?}", began.elapsed());
+    let unnamed = wait(&app, &hub, "", 1).await.await.expect("an answer").expect(200);
+    assert_eq!(unnamed.header("etag"), etag);
+
+    let held = wait(&app, &hub, &etag, 50).await;
+    let admin = tenant.owner.as_platform_admin(&app);
+    admin.post(&format!("/platform/hubs/{}/block", hub.hub_uuid)).call().await.expect(200);
+    held.await.expect("an answer").expect(401);
+
+    let other = SimulatedHub::claim(&tenant).await;
+    let held = wait(&app, &other, state(&other).await.header("etag"), 50).await;
+    app.app.shutdown.cancel();
+    held.await.expect("an answer").expect(304);
+}
+
+on_each_database!(waiting_hubs_hold_no_database_connection);
+async fn waiting_hubs_hold_no_database_connection(backend: Backend) {
     const HUBS: usize = 200;
-    for backend in backends() {
-        let app = TestApp::new(backend).await;
-        let tenant = Tenant::create(&app.client()).await;
-        let code = tenant.claim_code_for(HUBS as u32).await;
-        let mut waits = Vec::new();
-        for index in 0..HUBS {
-            let hub = SimulatedHub::claim_with(&app.client(), &code, &index.to_string()).await;
-            let held = wait(&app, &hub, state(&hub).await.header("etag"), 50).await;
-            waits.push((hub, held));
-        }
-        assert_eq!(app.app.metrics.hub_waits.get(), HUBS as i64);
-        for (hub, _) in waits.iter().step_by(20) {
-            label(&tenant, hub, "news").await;
-        }
-        for (index, (_, held)) in waits.into_iter().enumerate() {
-            match index % 20 {
-                0 => drop(held.await.expect("an answer").expect(200)),
-                _ => held.abort(),
-            }
+    let app = TestApp::new(backend).await;
+    let tenant = Tenant::create(&app.client()).await;
+    let code = tenant.claim_code_for(HUBS as u32).await;
+    let mut waits = Vec::new();
+    for index in 0..HUBS {
+        let hub = SimulatedHub::claim_with(&app.client(), &code, &index.to_string()).await;
+        let held = wait(&app, &hub, state(&hub).await.header("etag"), 50).await;
+        waits.push((hub, held));
+    }
+    assert_eq!(app.app.metrics.hub_waits.get(), HUBS as i64);
+    for (hub, _) in waits.iter().step_by(20) {
+        label(&tenant, hub, "news").await;
+    }
+    for (index, (_, held)) in waits.into_iter().enumerate() {
+        match index % 20 {
+            0 => drop(held.await.expect("an answer").expect(200)),
+            _ => held.abort(),
         }
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_hub_asks_for_itself_and_for_no_longer_than_allowed() {
-    for backend in backends() {
-        let app = TestApp::new(backend).await;
-        let tenant = Tenant::create(&app.client()).await;
-        let hub = SimulatedHub::claim(&tenant).await;
-        let other = SimulatedHub::claim(&tenant).await;
-        hub.client.get(&path(&other)).call().await.expect(403);
-        app.client().get(&path(&hub)).call().await.expect(401);
-        tenant.client.get(&path(&hub)).call().await.expect(401);
-        let problem = hub.client.get("/v1/hubs/x/desired-state").call().await.expect(400).problem();
-        assert_eq!(problem.errors[0].field, "hubUuid");
-        for value in ["56", "-1", "1.5", "x", "99999999999999999999"] {
-            let problem = hub.client.get(&format!("{}?wait={value}", path(&hub))).call().await.expect(400).problem();
-            assert_eq!(problem.errors[0].field, "wait", "{value}");
-        }
-        let mut held = Vec::new();
-        let etag = state(&hub).await.header("etag").to_owned();
-        for _ in 0..8 {
-            held.push(wait(&app, &hub, &etag, 50).await);
-        }
-        let refused = hub.client.get(&format!("{}?wait=50", path(&hub))).header(IF_NONE_MATCH, &etag).call().await;
-        assert!(!refused.expect(429).header("retry-after").is_empty());
-        held.iter().for_each(JoinHandle::abort);
+on_each_database!(hub_reads_only_its_own_desired_state_within_the_longest_wait);
+async fn hub_reads_only_its_own_desired_state_within_the_longest_wait(backend: Backend) {
+    let app = TestApp::new(backend).await;
+    let tenant = Tenant::create(&app.client()).await;
+    let hub = SimulatedHub::claim(&tenant).await;
+    let other = SimulatedHub::claim(&tenant).await;
+    hub.client.get(&path(&other)).call().await.expect(403);
+    app.client().get(&path(&hub)).call().await.expect(401);
+    tenant.client.get(&path(&hub)).call().await.expect(401);
+    let problem = hub.client.get("/v1/hubs/x/desired-state").call().await.expect(400).problem();
+    assert_eq!(problem.errors[0].field, "hubUuid");
+    for value in ["56", "-1", "1.5", "x", "99999999999999999999"] {
+        let problem = hub.client.get(&format!("{}?wait={value}", path(&hub))).call().await.expect(400).problem();
+        assert_eq!(problem.errors[0].field, "wait", "{value}");
     }
+    let mut held = Vec::new();
+    let etag = state(&hub).await.header("etag").to_owned();
+    for _ in 0..8 {
+        held.push(wait(&app, &hub, &etag, 50).await);
+    }
+    let refused = hub.client.get(&format!("{}?wait=50", path(&hub))).header(IF_NONE_MATCH, &etag).call().await;
+    assert!(!refused.expect(429).header("retry-after").is_empty());
+    held.iter().for_each(JoinHandle::abort);
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn the_scan_configuration_and_the_test_answer_to_hubs() {
-    for backend in backends() {
-        let app = TestApp::new(backend).await;
-        let tenant = Tenant::create(&app.client()).await;
-        let hub = SimulatedHub::claim(&tenant).await;
-        let config = hub.client.get("/v1/hubs/scan-config").call().await.expect(200);
-        let data: Value = config.data();
-        for list in ["devices", "identifiers", "protocols", "routes"] {
-            assert_eq!(data[list], json!([]));
-        }
-        assert_eq!(data["revision"], state(&hub).await.json()["data"]["scanConfigRevision"]);
-        let again = hub.client.get("/v1/hubs/scan-config").header(IF_NONE_MATCH, config.header("etag"));
-        again.call().await.expect(304);
-        let test: Value = hub.client.get("/v1/test").call().await.expect(200).data();
-        assert_eq!((&test["hubUuid"], &test["tenantUuid"]), (&json!(hub.hub_uuid), &json!(tenant.tenant_uuid)));
-        for path in ["/v1/hubs/scan-config", "/v1/test"] {
-            app.client().get(path).call().await.expect(401);
-            tenant.client.get(path).call().await.expect(401);
-        }
+on_each_database!(scan_configuration_and_connection_test_answer_hubs);
+async fn scan_configuration_and_connection_test_answer_hubs(backend: Backend) {
+    let app = TestApp::new(backend).await;
+    let tenant = Tenant::create(&app.client()).await;
+    let hub = SimulatedHub::claim(&tenant).await;
+    let config = hub.client.get("/v1/hubs/scan-config").call().await.expect(200);
+    let data: Value = config.data();
+    for list in ["devices", "identifiers", "protocols", "routes"] {
+        assert_eq!(data[list], json!([]));
+    }
+    assert_eq!(data["revision"], state(&hub).await.json()["data"]["scanConfigRevision"]);
+    let again = hub.client.get("/v1/hubs/scan-config").header(IF_NONE_MATCH, config.header("etag"));
+    again.call().await.expect(304);
+    let test: Value = hub.client.get("/v1/test").call().await.expect(200).data();
+    assert_eq!((&test["hubUuid"], &test["tenantUuid"]), (&json!(hub.hub_uuid), &json!(tenant.tenant_uuid)));
+    for path in ["/v1/hubs/scan-config", "/v1/test"] {
+        app.client().get(path).call().await.expect(401);
+        tenant.client.get(path).call().await.expect(401);
     }
 }

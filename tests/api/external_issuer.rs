@@ -1,4 +1,5 @@
-//! People of another issuer: who they become here, and what happens when the issuer changes its keys, misbehaves or is away.
+//! People of another issuer: who they become here, and what happens when the issuer changes its
+//! keys, misbehaves or is away.
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +7,7 @@ use hub_cloud::db::sql;
 use hub_protocol::{PersonaUuid, UserUuid};
 use hub_tests::app::TestApp;
 use hub_tests::issuer::{Conduct, OwnIssuer, SigningKey};
-use hub_tests::{Backend, Call, Client, Options, Person, Reply, backends};
+use hub_tests::{Backend, Call, Client, Options, Person, Reply, on_each_database};
 use jsonwebtoken::Algorithm;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -26,11 +27,12 @@ struct Row {
 
 async fn accounts(app: &TestApp, subject: &str) -> Vec<Row> {
     let mut conn = app.app.db.read().await.expect("a connection");
-    sql("SELECT user_uuid, default_persona_uuid, email, nickname, password_hash, is_platform_admin FROM users WHERE subject = $1")
-        .bind(subject)
-        .all(&mut conn)
-        .await
-        .expect("rows")
+    sql("SELECT user_uuid, default_persona_uuid, email, nickname, password_hash, \
+         is_platform_admin FROM users WHERE subject = $1")
+    .bind(subject)
+    .all(&mut conn)
+    .await
+    .expect("rows")
 }
 
 async fn audited(app: &TestApp) -> Vec<(String, Option<Value>)> {
@@ -60,101 +62,94 @@ fn with(mut claims: Value, changes: Value) -> Value {
     claims
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn first_requests_at_once_make_one_account() {
+on_each_database!(concurrent_first_requests_create_one_account);
+async fn concurrent_first_requests_create_one_account(backend: Backend) {
     let key = SigningKey::new(Algorithm::RS256);
-    for backend in backends() {
-        let (issuer, app) = start(backend, std::slice::from_ref(&key)).await;
-        let replica = TestApp::replica_of(&app, Options { settings: issuer.settings(), ..Options::default() }).await;
-        let named = json!({"email": "Ada@example.com", "email_verified": true, "name": "Ada\u{0} Lovelace"});
-        let tokens: Vec<String> =
-            (0..16).map(|_| key.sign(&with(issuer.claims("ada", now(&app)), named.clone()))).collect();
-        let replies = tokens.iter().enumerate().map(|(n, token)| ask(if n % 2 == 0 { &app } else { &replica }, token));
-        for reply in futures_util::future::join_all(replies).await {
-            reply.expect(200);
-        }
-        let rows = accounts(&app, "ada").await;
-        assert_eq!(rows.len(), 1, "{rows:?}");
-        let row = &rows[0];
-        assert_eq!((row.email.as_str(), row.nickname.as_deref()), ("ada@example.com", Some("Ada Lovelace")));
-        assert!(row.password_hash.is_empty() && !row.is_platform_admin);
-        let actions = audited(&app).await.into_iter().map(|(action, _)| action);
-        assert_eq!(actions.filter(|action| action.starts_with("user.")).collect::<Vec<_>>(), ["user.register"]);
-        assert_eq!(issuer.fetches(), 2, "one for each replica");
-
-        // The persona is one to be let in by.
-        let tenant = hub_tests::Tenant::create(&app.client()).await;
-        let path = format!("/tenant/tenants/{}/members", tenant.tenant_uuid);
-        let body = json!({"personaUuid": row.default_persona_uuid, "role": "VIEWER"});
-        tenant.client.post(&path).json(&body).call().await.expect(200);
-        let ada = app.client().bearer(&tokens[0]).tenant(tenant.tenant_uuid);
-        ada.get("/tenant/hubs").call().await.expect(200);
-        ada.post("/tenant/hubs/claim-codes").json(&json!({})).call().await.expect(403);
-        let founded = app.client().bearer(&tokens[1]).post("/tenant/tenants").json(&json!({"name": "Hers"}));
-        founded.call().await.expect(200);
-        let members = tenant.client.get(&path).call().await.expect(200).json();
-        let users: Vec<&Value> =
-            members["data"].as_array().expect("members").iter().map(|one| &one["userUuid"]).collect();
-        assert!(users.contains(&&json!(row.user_uuid)), "{members}");
+    let (issuer, app) = start(backend, std::slice::from_ref(&key)).await;
+    let replica = TestApp::replica_of(&app, Options { settings: issuer.settings(), ..Options::default() }).await;
+    let named = json!({"email": "Ada@example.com", "email_verified": true, "name": "Ada\u{0} Lovelace"});
+    let tokens: Vec<String> =
+        (0..16).map(|_| key.sign(&with(issuer.claims("ada", now(&app)), named.clone()))).collect();
+    let replies = tokens.iter().enumerate().map(|(n, token)| ask(if n % 2 == 0 { &app } else { &replica }, token));
+    for reply in futures_util::future::join_all(replies).await {
+        reply.expect(200);
     }
+    let rows = accounts(&app, "ada").await;
+    assert_eq!(rows.len(), 1, "{rows:?}");
+    let row = &rows[0];
+    assert_eq!((row.email.as_str(), row.nickname.as_deref()), ("ada@example.com", Some("Ada Lovelace")));
+    assert!(row.password_hash.is_empty() && !row.is_platform_admin);
+    let actions = audited(&app).await.into_iter().map(|(action, _)| action);
+    assert_eq!(actions.filter(|action| action.starts_with("user.")).collect::<Vec<_>>(), ["user.register"]);
+    assert_eq!(issuer.fetches(), 2, "one for each replica");
+
+    // The persona is one to be let in by.
+    let tenant = hub_tests::Tenant::create(&app.client()).await;
+    let path = format!("/tenant/tenants/{}/members", tenant.tenant_uuid);
+    let body = json!({"personaUuid": row.default_persona_uuid, "role": "VIEWER"});
+    tenant.client.post(&path).json(&body).call().await.expect(200);
+    let ada = app.client().bearer(&tokens[0]).tenant(tenant.tenant_uuid);
+    ada.get("/tenant/hubs").call().await.expect(200);
+    ada.post("/tenant/hubs/claim-codes").json(&json!({})).call().await.expect(403);
+    let founded = app.client().bearer(&tokens[1]).post("/tenant/tenants").json(&json!({"name": "Hers"}));
+    founded.call().await.expect(200);
+    let members = tenant.client.get(&path).call().await.expect(200).json();
+    let users: Vec<&Value> = members["data"].as_array().expect("members").iter().map(|one| &one["userUuid"]).collect();
+    assert!(users.contains(&&json!(row.user_uuid)), "{members}");
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn an_address_is_taken_when_the_issuer_verified_it_and_joins_no_account() {
+on_each_database!(verified_email_of_the_issuer_is_used_and_joins_no_existing_account);
+async fn verified_email_of_the_issuer_is_used_and_joins_no_existing_account(backend: Backend) {
     let key = SigningKey::new(Algorithm::ES384);
-    for backend in backends() {
-        let (issuer, app) = start(backend, std::slice::from_ref(&key)).await;
-        let squatter = Person::register(&app.client()).await;
-        let token = |changes: Value| key.sign(&with(issuer.claims("ada", now(&app)), changes));
-        let email = async |expected: &str| {
-            let rows = accounts(&app, "ada").await;
-            assert_eq!((rows.len(), rows[0].email.as_str()), (1, expected));
-            rows[0].user_uuid
-        };
-        ask(&app, &token(json!({"email": squatter.email}))).await.expect(200);
-        let user_uuid = email("").await;
-        ask(&app, &token(json!({"email": squatter.email, "email_verified": true}))).await.expect(200);
-        assert_eq!(email(&squatter.email).await, user_uuid);
-        assert_ne!(user_uuid, squatter.login.user_uuid, "registering here proves no mailbox");
-        squatter.client.get("/tenant/tenants").call().await.expect(200);
-        ask(&app, &token(json!({"email": "new@example.com", "email_verified": true}))).await.expect(200);
-        email("new@example.com").await;
-        ask(&app, &token(json!({"email": "evil@example.com", "email_verified": false}))).await.expect(200);
-        ask(&app, &token(json!({"email_verified": true}))).await.expect(200);
-        email("new@example.com").await;
-        let last = audited(&app).await.pop().expect("an entry");
-        assert_eq!(last, ("user.update".to_owned(), Some(json!({"email": "new@example.com"}))));
-        // It is no way in with a password either.
-        for password in ["", "12345678"] {
-            let body = json!({"email": "new@example.com", "password": password});
-            app.client().post("/auth/login").json(&body).call().await.expect(401);
-        }
+    let (issuer, app) = start(backend, std::slice::from_ref(&key)).await;
+    let squatter = Person::register(&app.client()).await;
+    let token = |changes: Value| key.sign(&with(issuer.claims("ada", now(&app)), changes));
+    let email = async |expected: &str| {
+        let rows = accounts(&app, "ada").await;
+        assert_eq!((rows.len(), rows[0].email.as_str()), (1, expected));
+        rows[0].user_uuid
+    };
+    ask(&app, &token(json!({"email": squatter.email}))).await.expect(200);
+    let user_uuid = email("").await;
+    ask(&app, &token(json!({"email": squatter.email, "email_verified": true}))).await.expect(200);
+    assert_eq!(email(&squatter.email).await, user_uuid);
+    assert_ne!(user_uuid, squatter.login.user_uuid, "registering here proves no mailbox");
+    squatter.client.get("/tenant/tenants").call().await.expect(200);
+    ask(&app, &token(json!({"email": "new@example.com", "email_verified": true}))).await.expect(200);
+    email("new@example.com").await;
+    ask(&app, &token(json!({"email": "evil@example.com", "email_verified": false}))).await.expect(200);
+    ask(&app, &token(json!({"email_verified": true}))).await.expect(200);
+    email("new@example.com").await;
+    let last = audited(&app).await.pop().expect("an entry");
+    assert_eq!(last, ("user.update".to_owned(), Some(json!({"email": "new@example.com"}))));
+    // It is no way in with a password either.
+    for password in ["", "12345678"] {
+        let body = json!({"email": "new@example.com", "password": password});
+        app.client().post("/auth/login").json(&body).call().await.expect(401);
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_role_at_the_issuer_makes_an_administrator() {
+on_each_database!(issuer_role_grants_platform_administration);
+async fn issuer_role_grants_platform_administration(backend: Backend) {
     let key = SigningKey::new(Algorithm::ES256);
-    for backend in backends() {
-        let issuer = OwnIssuer::start(std::slice::from_ref(&key)).await;
-        let mut settings = issuer.settings();
-        settings.oidc_roles_claim = Some("realm_access.roles".to_owned());
-        let app = TestApp::with(backend, Options { settings, ..Options::default() }).await;
-        let block = async |changes: Value| {
-            let token = key.sign(&with(issuer.claims("ada", now(&app)), changes));
-            let path = format!("/platform/hubs/{}/block", Uuid::new_v4());
-            app.client().bearer(&token).post(&path).json(&json!({"reason": "a test"})).call().await.status.as_u16()
-        };
-        assert_eq!(block(json!({})).await, 403);
-        assert_eq!(block(json!({"roles": ["PLATFORM_ADMIN"]})).await, 403);
-        assert_eq!(block(json!({"realm_access": {"roles": ["USER", "PLATFORM_ADMIN"]}})).await, 404);
-        // With the next token it is gone.
-        assert_eq!(block(json!({"realm_access": {"roles": ["USER"]}})).await, 403);
-    }
+    let issuer = OwnIssuer::start(std::slice::from_ref(&key)).await;
+    let mut settings = issuer.settings();
+    settings.oidc_roles_claim = Some("realm_access.roles".to_owned());
+    let app = TestApp::with(backend, Options { settings, ..Options::default() }).await;
+    let block = async |changes: Value| {
+        let token = key.sign(&with(issuer.claims("ada", now(&app)), changes));
+        let path = format!("/platform/hubs/{}/block", Uuid::new_v4());
+        app.client().bearer(&token).post(&path).json(&json!({"reason": "a test"})).call().await.status.as_u16()
+    };
+    assert_eq!(block(json!({})).await, 403);
+    assert_eq!(block(json!({"roles": ["PLATFORM_ADMIN"]})).await, 403);
+    assert_eq!(block(json!({"realm_access": {"roles": ["USER", "PLATFORM_ADMIN"]}})).await, 404);
+    // With the next token it is gone.
+    assert_eq!(block(json!({"realm_access": {"roles": ["USER"]}})).await, 403);
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn keys_come_and_go() {
+on_each_database!(added_and_removed_issuer_keys_are_followed);
+async fn added_and_removed_issuer_keys_are_followed(backend: Backend) {
     let algorithms = [
         Algorithm::RS256,
         Algorithm::RS384,
@@ -167,39 +162,37 @@ async fn keys_come_and_go() {
         Algorithm::EdDSA,
     ];
     let keys: Vec<SigningKey> = algorithms.into_iter().map(SigningKey::new).collect();
-    for backend in backends() {
-        let (issuer, app) = start(backend, &keys).await;
-        let token = |key: &SigningKey| key.sign(&issuer.claims("ada", now(&app)));
-        let (old, remembered) = (&keys[0], token(&keys[0]));
-        ask(&app, &remembered).await.expect(200);
-        let new = SigningKey::new(Algorithm::ES256);
-        issuer.set_keys(std::slice::from_ref(&new));
-        // Just asked: the new key is not looked for yet, and the old ones serve.
-        ask(&app, &token(&new)).await.expect(401);
-        for key in &keys {
-            ask(&app, &token(key)).await.expect(200);
-        }
-        assert_eq!(issuer.fetches(), 1);
-        tokio::time::sleep(RETRY_INTERVAL + Duration::from_millis(500)).await;
-        let fresh: Vec<String> = (0..20).map(|_| token(&new)).collect();
-        for reply in futures_util::future::join_all(fresh.iter().map(|token| ask(&app, token))).await {
-            reply.expect(200);
-        }
-        assert_eq!(issuer.fetches(), 2, "twenty requests shared one fetch");
-        ask(&app, &token(old)).await.expect(401);
-        ask(&app, &remembered).await.expect(401);
-        // Away, it is not missed.
-        issuer.conduct(Conduct::Broken);
-        ask(&app, &token(&new)).await.expect(200);
-        tokio::time::sleep(RETRY_INTERVAL + Duration::from_millis(500)).await;
-        let unknown = ask(&app, &token(old)).await.expect(503);
-        assert_eq!(unknown.problem().code, "ISSUER_UNAVAILABLE");
-        ask(&app, &token(&new)).await.expect(200);
+    let (issuer, app) = start(backend, &keys).await;
+    let token = |key: &SigningKey| key.sign(&issuer.claims("ada", now(&app)));
+    let (old, remembered) = (&keys[0], token(&keys[0]));
+    ask(&app, &remembered).await.expect(200);
+    let new = SigningKey::new(Algorithm::ES256);
+    issuer.set_keys(std::slice::from_ref(&new));
+    // Just asked: the new key is not looked for yet, and the old ones serve.
+    ask(&app, &token(&new)).await.expect(401);
+    for key in &keys {
+        ask(&app, &token(key)).await.expect(200);
     }
+    assert_eq!(issuer.fetches(), 1);
+    tokio::time::sleep(RETRY_INTERVAL + Duration::from_millis(500)).await;
+    let fresh: Vec<String> = (0..20).map(|_| token(&new)).collect();
+    for reply in futures_util::future::join_all(fresh.iter().map(|token| ask(&app, token))).await {
+        reply.expect(200);
+    }
+    assert_eq!(issuer.fetches(), 2, "twenty requests shared one fetch");
+    ask(&app, &token(old)).await.expect(401);
+    ask(&app, &remembered).await.expect(401);
+    // Away, it is not missed.
+    issuer.conduct(Conduct::Broken);
+    ask(&app, &token(&new)).await.expect(200);
+    tokio::time::sleep(RETRY_INTERVAL + Duration::from_millis(500)).await;
+    let unknown = ask(&app, &token(old)).await.expect(503);
+    assert_eq!(unknown.problem().code, "ISSUER_UNAVAILABLE");
+    ask(&app, &token(&new)).await.expect(200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_issuer_that_misbehaves_stops_nothing_else() {
+async fn misbehaving_issuer_affects_no_other_requests() {
     let key = SigningKey::new(Algorithm::ES256);
     let many: Vec<Value> = (0..101).map(|_| key.jwk.clone()).collect();
     let secret = json!({"keys": [{"kty": "oct", "kid": key.kid, "k": "c2VjcmV0", "alg": "HS256"}]});
@@ -237,29 +230,25 @@ async fn an_issuer_that_misbehaves_stops_nothing_else() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn without_the_built_in_login_only_the_issuer_lets_in() {
+on_each_database!(disabled_built_in_login_leaves_only_the_issuer);
+async fn disabled_built_in_login_leaves_only_the_issuer(backend: Backend) {
     let key = SigningKey::new(Algorithm::ES256);
-    for backend in backends() {
-        let (issuer, app) = start(backend, std::slice::from_ref(&key)).await;
-        let before = Person::register(&app.client()).await;
-        let mut settings = issuer.settings();
-        settings.builtin_login = Some(false);
-        let closed = TestApp::replica_of(&app, Options { settings, ..Options::default() }).await;
-        let there: Client = closed.client();
-        let credentials = json!({"email": before.email, "password": hub_tests::people::PASSWORD});
-        let refresh = json!({"refreshToken": before.login.refresh_token});
-        for (path, body) in
-            [("/auth/register", &credentials), ("/auth/login", &credentials), ("/auth/refresh", &refresh)]
-        {
-            let problem = there.post(path).json(body).call().await.expect(403).problem();
-            assert_eq!(problem.code, "BUILTIN_LOGIN_OFF", "{path}");
-            assert!(problem.message.contains(&issuer.url), "{}", problem.message);
-        }
-        before.client.get("/tenant/tenants").call().await.expect(200);
-        before.client.at(&closed.url).get("/tenant/tenants").call().await.expect(401);
-        ask(&closed, &key.sign(&issuer.claims("ada", now(&closed)))).await.expect(200);
-        // Logging out stays possible.
-        there.post("/auth/logout").json(&refresh).call().await.expect(204);
+    let (issuer, app) = start(backend, std::slice::from_ref(&key)).await;
+    let before = Person::register(&app.client()).await;
+    let mut settings = issuer.settings();
+    settings.builtin_login = Some(false);
+    let closed = TestApp::replica_of(&app, Options { settings, ..Options::default() }).await;
+    let there: Client = closed.client();
+    let credentials = json!({"email": before.email, "password": hub_tests::people::PASSWORD});
+    let refresh = json!({"refreshToken": before.login.refresh_token});
+    for (path, body) in [("/auth/register", &credentials), ("/auth/login", &credentials), ("/auth/refresh", &refresh)] {
+        let problem = there.post(path).json(body).call().await.expect(403).problem();
+        assert_eq!(problem.code, "BUILTIN_LOGIN_OFF", "{path}");
+        assert!(problem.message.contains(&issuer.url), "{}", problem.message);
     }
+    before.client.get("/tenant/tenants").call().await.expect(200);
+    before.client.at(&closed.url).get("/tenant/tenants").call().await.expect(401);
+    ask(&closed, &key.sign(&issuer.claims("ada", now(&closed)))).await.expect(200);
+    // Logging out stays possible.
+    there.post("/auth/logout").json(&refresh).call().await.expect(204);
 }

@@ -21,7 +21,7 @@ fn preflight(client: &Client, origin: &str) -> reqwest::RequestBuilder {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn pages_of_the_configured_origins_may_call_and_no_others() {
+async fn cors_admits_configured_origins_only() {
     let cors_origins = Some(format!("{ORIGIN}, http://localhost:3000"));
     let app = app(Settings { cors_origins, ..Settings::default() }).await;
     let client = app.client();
@@ -45,14 +45,14 @@ async fn pages_of_the_configured_origins_may_call_and_no_others() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_the_setting_no_page_may_call() {
+async fn cors_admits_no_origin_by_default() {
     let app = app(Settings::default()).await;
     let reply = preflight(&app.client(), ORIGIN).call().await;
     assert_eq!(reply.header("access-control-allow-origin"), "");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_answer_says_what_a_browser_may_do_with_it() {
+async fn every_response_has_security_headers() {
     let app = app(Settings::default()).await;
     let client = app.client();
     for (path, status) in [("/healthz", 200), ("/tenant/hubs", 401), ("/nowhere", 404), ("/docs", 200)] {
@@ -86,7 +86,7 @@ async fn attempts_until_slowed(client: &Client, forwarded: impl Fn(usize) -> Str
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_is_what_a_trusted_proxy_says_and_nobody_else() {
+async fn client_address_is_read_from_trusted_proxies_only() {
     // Who talks to the service directly can claim whatever they like: it is one address.
     let direct = app(Settings::default()).await;
     let attempts = attempts_until_slowed(&direct.client(), |attempt| format!("198.51.100.{attempt}")).await;

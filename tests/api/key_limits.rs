@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use hub_protocol::Timestamp;
-use hub_tests::{ApiKey, Backend, Call, Client, Options, Reply, Tenant, TestApp, app, backends};
+use hub_tests::{ApiKey, Backend, Call, Client, Options, Reply, Tenant, TestApp, app, on_each_database, on_postgres};
 use serde_json::{Value, json};
 
 /// Ten seconds into a minute that lasts until the test moves on.
@@ -49,55 +49,48 @@ fn assert_refused(reply: Reply, limit: usize) {
     assert_eq!(reply.header("ratelimit-reset"), "50");
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_limit_is_exact_on_one_replica_and_begins_anew_each_minute() {
-    for backend in backends() {
-        let (app, micros) = service(backend).await;
-        let tenant = Tenant::create(&app.client()).await;
-        for limit in [1, 7, 600] {
-            let key = limited(&tenant, limit).await;
-            must_pass(&key.client, limit).await;
-            for _ in 0..3 {
-                assert_refused(use_key(&key.client).await, limit);
-            }
+on_each_database!(rate_limit_is_exact_on_one_replica_and_resets_each_minute);
+async fn rate_limit_is_exact_on_one_replica_and_resets_each_minute(backend: Backend) {
+    let (app, micros) = service(backend).await;
+    let tenant = Tenant::create(&app.client()).await;
+    for limit in [1, 7, 600] {
+        let key = limited(&tenant, limit).await;
+        must_pass(&key.client, limit).await;
+        for _ in 0..3 {
+            assert_refused(use_key(&key.client).await, limit);
         }
-        let key = limited(&tenant, 3).await;
-        must_pass(&key.client, 3).await;
-        micros.fetch_add(60_000_000, Ordering::Relaxed);
-        must_pass(&key.client, 3).await;
-        assert_refused(use_key(&key.client).await, 3);
-        // A new limit counts from the next request on: what was used this minute stays used.
-        let path = format!("/tenant/api-keys/{}", key.api_key_id);
-        tenant.client.put(&path).json(&json!({"rateLimitPerMinute": 5})).call().await.expect(200);
-        must_pass(&key.client, 2).await;
-        assert_refused(use_key(&key.client).await, 5);
-        tenant.client.put(&path).json(&json!({"rateLimitPerMinute": 600})).call().await.expect(200);
-        must_pass(&key.client, 100).await;
-        tenant.client.put(&path).json(&json!({"rateLimitPerMinute": 20})).call().await.expect(200);
-        assert_refused(use_key(&key.client).await, 20);
-        // Somebody else's requests are another count.
-        must_pass(&limited(&tenant, 3).await.client, 3).await;
     }
+    let key = limited(&tenant, 3).await;
+    must_pass(&key.client, 3).await;
+    micros.fetch_add(60_000_000, Ordering::Relaxed);
+    must_pass(&key.client, 3).await;
+    assert_refused(use_key(&key.client).await, 3);
+    // A new limit counts from the next request on: what was used this minute stays used.
+    let path = format!("/tenant/api-keys/{}", key.api_key_id);
+    tenant.client.put(&path).json(&json!({"rateLimitPerMinute": 5})).call().await.expect(200);
+    must_pass(&key.client, 2).await;
+    assert_refused(use_key(&key.client).await, 5);
+    tenant.client.put(&path).json(&json!({"rateLimitPerMinute": 600})).call().await.expect(200);
+    must_pass(&key.client, 100).await;
+    tenant.client.put(&path).json(&json!({"rateLimitPerMinute": 20})).call().await.expect(200);
+    assert_refused(use_key(&key.client).await, 20);
+    // Somebody else's requests are another count.
+    must_pass(&limited(&tenant, 3).await.client, 3).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_limit_is_exact_when_requests_come_at_once() {
-    for backend in backends() {
-        let (app, _) = service(backend).await;
-        let tenant = Tenant::create(&app.client()).await;
-        let key = limited(&tenant, 50).await;
-        let racing = (0..80).map(|_| use_key(&key.client));
-        let passed = futures_util::future::join_all(racing).await.iter().filter(|reply| reply.status == 200).count();
-        assert_eq!(passed, 50);
-    }
+on_each_database!(rate_limit_is_exact_under_concurrent_requests);
+async fn rate_limit_is_exact_under_concurrent_requests(backend: Backend) {
+    let (app, _) = service(backend).await;
+    let tenant = Tenant::create(&app.client()).await;
+    let key = limited(&tenant, 50).await;
+    let racing = (0..80).map(|_| use_key(&key.client));
+    let passed = futures_util::future::join_all(racing).await.iter().filter(|reply| reply.status == 200).count();
+    assert_eq!(passed, 50);
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn replicas_share_a_limit() {
-    if !backends().contains(&Backend::Postgres) {
-        return;
-    }
-    let (app, _) = service(Backend::Postgres).await;
+on_postgres!(replicas_share_a_rate_limit);
+async fn replicas_share_a_rate_limit(backend: Backend) {
+    let (app, _) = service(backend).await;
     // A clock that is behind counts in the minute that has begun elsewhere.
     let (replica, _) = replica_of(&app, -15).await;
     let tenant = Tenant::create(&app.client()).await;
@@ -127,23 +120,21 @@ async fn replicas_share_a_limit() {
     assert_refused(use_key(&key.client).await, 600);
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn the_last_use_is_right_within_a_minute() {
-    for backend in backends() {
-        let (app, micros) = service(backend).await;
-        let tenant = Tenant::create(&app.client()).await;
-        let key = limited(&tenant, 600).await;
-        let last_use = async || {
-            let keys: Vec<Value> = tenant.client.get("/tenant/api-keys").call().await.expect(200).data();
-            keys[0]["lastUsedAt"].as_str().map(|time| time.parse::<Timestamp>().expect("a time"))
-        };
-        assert_eq!(last_use().await, None);
-        for _ in 0..5 {
-            micros.fetch_add(47_000_000, Ordering::Relaxed);
-            use_key(&key.client).await.expect(200);
-            use_key(&key.client).await.expect(200);
-            let off = app.app.clock.now().as_micros() - last_use().await.expect("a time").as_micros();
-            assert!((0..60_000_000).contains(&off), "off by {off} microseconds");
-        }
+on_each_database!(last_use_is_accurate_to_a_minute);
+async fn last_use_is_accurate_to_a_minute(backend: Backend) {
+    let (app, micros) = service(backend).await;
+    let tenant = Tenant::create(&app.client()).await;
+    let key = limited(&tenant, 600).await;
+    let last_use = async || {
+        let keys: Vec<Value> = tenant.client.get("/tenant/api-keys").call().await.expect(200).data();
+        keys[0]["lastUsedAt"].as_str().map(|time| time.parse::<Timestamp>().expect("a time"))
+    };
+    assert_eq!(last_use().await, None);
+    for _ in 0..5 {
+        micros.fetch_add(47_000_000, Ordering::Relaxed);
+        use_key(&key.client).await.expect(200);
+        use_key(&key.client).await.expect(200);
+        let off = app.app.clock.now().as_micros() - last_use().await.expect("a time").as_micros();
+        assert!((0..60_000_000).contains(&off), "off by {off} microseconds");
     }
 }

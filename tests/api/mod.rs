@@ -10,6 +10,7 @@ mod claims;
 mod client_certificates;
 mod desired_state;
 mod diagnostics;
+mod end_users;
 mod external_issuer;
 mod hubs;
 mod hygiene;

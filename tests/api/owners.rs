@@ -3,7 +3,7 @@
 use hub_cloud::authz::permission::Role;
 use hub_cloud::db::sql;
 use hub_protocol::PersonaUuid;
-use hub_tests::{Backend, Call, Client, Options, Person, Reply, Tenant, TestApp, backends};
+use hub_tests::{Backend, Call, Client, Options, Person, Reply, Tenant, TestApp, on_each_database};
 use serde_json::json;
 
 /// An owner, their persona in the tenant, and the replica they talk to.
@@ -65,58 +65,54 @@ fn one_of(what: &str, replies: [Reply; 2]) {
     assert_eq!((succeeded, refused), (1, 1), "{what}: {replies:#?}");
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn of_two_owners_who_turn_on_each_other_one_stays() {
-    for backend in backends() {
-        let place = Place::new(backend).await;
-        let anyone = place.app.client();
-        let people = [Person::register(&anyone).await, Person::register(&anyone).await];
-        for _ in 0..4 {
-            let (tenant, a, b) = place.two_owners(&people).await;
-            let (first, second) = tokio::join!(remove(&a, &tenant, &b), remove(&b, &tenant, &a));
-            one_of("removing each other", [first, second]);
-            assert_eq!(place.owners(&tenant).await, 1);
+on_each_database!(two_owners_who_remove_each_other_leave_one_owner);
+async fn two_owners_who_remove_each_other_leave_one_owner(backend: Backend) {
+    let place = Place::new(backend).await;
+    let anyone = place.app.client();
+    let people = [Person::register(&anyone).await, Person::register(&anyone).await];
+    for _ in 0..4 {
+        let (tenant, a, b) = place.two_owners(&people).await;
+        let (first, second) = tokio::join!(remove(&a, &tenant, &b), remove(&b, &tenant, &a));
+        one_of("removing each other", [first, second]);
+        assert_eq!(place.owners(&tenant).await, 1);
 
-            let (tenant, a, b) = place.two_owners(&people).await;
-            let (first, second) = tokio::join!(demote(&a, &tenant, &b), demote(&b, &tenant, &a));
-            one_of("demoting each other", [first, second]);
-            assert_eq!(place.owners(&tenant).await, 1);
+        let (tenant, a, b) = place.two_owners(&people).await;
+        let (first, second) = tokio::join!(demote(&a, &tenant, &b), demote(&b, &tenant, &a));
+        one_of("demoting each other", [first, second]);
+        assert_eq!(place.owners(&tenant).await, 1);
 
-            let (tenant, a, b) = place.two_owners(&people).await;
-            let (first, second) = tokio::join!(remove(&a, &tenant, &b), demote(&b, &tenant, &a));
-            one_of("removing and demoting each other", [first, second]);
-            assert_eq!(place.owners(&tenant).await, 1);
+        let (tenant, a, b) = place.two_owners(&people).await;
+        let (first, second) = tokio::join!(remove(&a, &tenant, &b), demote(&b, &tenant, &a));
+        one_of("removing and demoting each other", [first, second]);
+        assert_eq!(place.owners(&tenant).await, 1);
 
-            let (tenant, a, b) = place.two_owners(&people).await;
-            let (first, second) = tokio::join!(remove(&a, &tenant, &a), demote(&b, &tenant, &b));
-            one_of("both leaving", [first, second]);
-            assert_eq!(place.owners(&tenant).await, 1);
-        }
+        let (tenant, a, b) = place.two_owners(&people).await;
+        let (first, second) = tokio::join!(remove(&a, &tenant, &a), demote(&b, &tenant, &b));
+        one_of("both leaving", [first, second]);
+        assert_eq!(place.owners(&tenant).await, 1);
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_transfer_in_the_middle_of_it_leaves_an_owner() {
-    for backend in backends() {
-        let place = Place::new(backend).await;
-        let anyone = place.app.client();
-        let people = [Person::register(&anyone).await, Person::register(&anyone).await];
-        let heir = Person::register(&anyone).await;
-        for round in 0..6 {
-            let (tenant, a, b) = place.two_owners(&people).await;
-            let request_uuid = tenant.offer(&json!({"targetPersonaUuid": heir.login.persona_uuid})).await;
-            let accept = heir.client.at(&place.far).post(&format!("/tenant/transfer-requests/{request_uuid}/accept"));
-            let (accepted, first, second) = match round % 2 {
-                0 => tokio::join!(accept.call(), remove(&a, &tenant, &b), remove(&b, &tenant, &a)),
-                _ => tokio::join!(accept.call(), demote(&b, &tenant, &a), demote(&a, &tenant, &a)),
-            };
-            for reply in [&accepted, &first, &second] {
-                assert!(matches!(reply.status.as_u16(), 200 | 403 | 404 | 409), "{reply:?}");
-            }
-            let owners = place.owners(&tenant).await;
-            assert!(owners >= 1, "{owners} owners: {accepted:?} {first:?} {second:?}");
-            let members = heir.client.get(&format!("/tenant/tenants/{}/members", tenant.tenant_uuid)).call().await;
-            assert_eq!(members.status == 200, accepted.status == 200, "who accepted is in, and who could not is not");
+on_each_database!(concurrent_transfer_and_removal_leave_an_owner);
+async fn concurrent_transfer_and_removal_leave_an_owner(backend: Backend) {
+    let place = Place::new(backend).await;
+    let anyone = place.app.client();
+    let people = [Person::register(&anyone).await, Person::register(&anyone).await];
+    let heir = Person::register(&anyone).await;
+    for round in 0..6 {
+        let (tenant, a, b) = place.two_owners(&people).await;
+        let request_uuid = tenant.offer(&json!({"targetPersonaUuid": heir.login.persona_uuid})).await;
+        let accept = heir.client.at(&place.far).post(&format!("/tenant/transfer-requests/{request_uuid}/accept"));
+        let (accepted, first, second) = match round % 2 {
+            0 => tokio::join!(accept.call(), remove(&a, &tenant, &b), remove(&b, &tenant, &a)),
+            _ => tokio::join!(accept.call(), demote(&b, &tenant, &a), demote(&a, &tenant, &a)),
+        };
+        for reply in [&accepted, &first, &second] {
+            assert!(matches!(reply.status.as_u16(), 200 | 403 | 404 | 409), "{reply:?}");
         }
+        let owners = place.owners(&tenant).await;
+        assert!(owners >= 1, "{owners} owners: {accepted:?} {first:?} {second:?}");
+        let members = heir.client.get(&format!("/tenant/tenants/{}/members", tenant.tenant_uuid)).call().await;
+        assert_eq!(members.status == 200, accepted.status == 200, "who accepted is in, and who could not is not");
     }
 }

@@ -1,4 +1,5 @@
-//! Files of releases on their way in and out: whole or not at all, in pieces, under URLs that nobody can make or stretch.
+//! Files of releases on their way in and out: whole or not at all, in pieces, under URLs that
+//! nobody can make or stretch.
 
 use std::sync::atomic::Ordering;
 
@@ -6,7 +7,9 @@ use hub_cloud::clock::Clock;
 use hub_cloud::config::Settings;
 use hub_tests::app::set_clock;
 use hub_tests::release::{self, LargeFile, make_agent, make_app, make_app_release, sha256, stored_files, upload};
-use hub_tests::{Backend, Call, Client, Cloud, Maker, Options, Recipe, SimulatedHub, Tenant, TestApp, backends, s3};
+use hub_tests::{
+    Backend, Call, Client, Cloud, Maker, Options, Recipe, SimulatedHub, Tenant, TestApp, on_each_database, s3,
+};
 use reqwest::header::{CONTENT_ENCODING, HeaderName, IF_NONE_MATCH, IF_RANGE, RANGE};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -18,42 +21,38 @@ fn url_of(made: &Value) -> String {
     made["uploadUrl"].as_str().expect("a URL").to_owned()
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_file_that_is_not_the_one_is_not_kept() {
-    for backend in backends() {
-        let place = Place::new(backend).await;
-        let recipe = Recipe { file: vec![7; 3_000_000], ..Recipe::agent("1.0.0", 1) };
-        let made: Value = place.create_agent_release(&recipe).await.expect(201).data();
-        let client = place.app.client();
-        let send = async |file: Vec<u8>| client.put(&url_of(&made)).body(file).call().await;
-        let mut altered = recipe.file.clone();
-        altered[2_999_999] ^= 1;
-        assert_eq!(send(altered).await.expect(400).problem().code, "WRONG_DIGEST");
-        for length in [0, 1, 2_999_999, 3_000_001] {
-            assert_eq!(send(vec![7; length]).await.expect(400).problem().code, "WRONG_SIZE", "{length}");
-        }
-        // Without a length that could be looked at first.
-        for length in [2_999_999, 3_000_001, 20_000_000] {
-            let parts = vec![7_u8; length]
-                .chunks(500_000)
-                .map(|part| Ok::<_, std::io::Error>(part.to_vec()))
-                .collect::<Vec<_>>();
-            let body = reqwest::Body::wrap_stream(futures_util::stream::iter(parts));
-            let reply = client.put(&url_of(&made)).body(body).call().await.expect(400);
-            assert_eq!(reply.problem().code, "WRONG_SIZE", "{length}");
-        }
-        let packed = client.put(&url_of(&made)).header(CONTENT_ENCODING, "gzip").body(recipe.file.clone());
-        assert_eq!(packed.call().await.expect(415).problem().code, "UNSUPPORTED_ENCODING");
-        assert!(stored_files(place.app.data_dir()).is_empty());
-        let seen = place.tenant.client.get("/tenant/agent-releases").call().await.expect(200);
-        assert_eq!(seen.header("x-total-count"), "0");
-        send(recipe.file.clone()).await.expect(200);
-        assert_eq!(stored_files(place.app.data_dir()), [made["releaseUuid"].as_str().expect("a uuid")]);
+on_each_database!(file_with_another_digest_is_refused);
+async fn file_with_another_digest_is_refused(backend: Backend) {
+    let place = Place::new(backend).await;
+    let recipe = Recipe { file: vec![7; 3_000_000], ..Recipe::agent("1.0.0", 1) };
+    let made: Value = place.create_agent_release(&recipe).await.expect(201).data();
+    let client = place.app.client();
+    let send = async |file: Vec<u8>| client.put(&url_of(&made)).body(file).call().await;
+    let mut altered = recipe.file.clone();
+    altered[2_999_999] ^= 1;
+    assert_eq!(send(altered).await.expect(400).problem().code, "WRONG_DIGEST");
+    for length in [0, 1, 2_999_999, 3_000_001] {
+        assert_eq!(send(vec![7; length]).await.expect(400).problem().code, "WRONG_SIZE", "{length}");
     }
+    // Without a length that could be looked at first.
+    for length in [2_999_999, 3_000_001, 20_000_000] {
+        let parts =
+            vec![7_u8; length].chunks(500_000).map(|part| Ok::<_, std::io::Error>(part.to_vec())).collect::<Vec<_>>();
+        let body = reqwest::Body::wrap_stream(futures_util::stream::iter(parts));
+        let reply = client.put(&url_of(&made)).body(body).call().await.expect(400);
+        assert_eq!(reply.problem().code, "WRONG_SIZE", "{length}");
+    }
+    let packed = client.put(&url_of(&made)).header(CONTENT_ENCODING, "gzip").body(recipe.file.clone());
+    assert_eq!(packed.call().await.expect(415).problem().code, "UNSUPPORTED_ENCODING");
+    assert!(stored_files(place.app.data_dir()).is_empty());
+    let seen = place.tenant.client.get("/tenant/agent-releases").call().await.expect(200);
+    assert_eq!(seen.header("x-total-count"), "0");
+    send(recipe.file.clone()).await.expect(200);
+    assert_eq!(stored_files(place.app.data_dir()), [made["releaseUuid"].as_str().expect("a uuid")]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cut_upload_leaves_nothing_and_may_be_repeated() {
+async fn interrupted_upload_leaves_nothing_and_can_be_repeated() {
     let place = Place::new(Backend::Sqlite).await;
     let recipe = Recipe { file: vec![7; 2_000_000], ..Recipe::agent("1.0.0", 1) };
     let made: Value = place.create_agent_release(&recipe).await.expect(201).data();
@@ -84,7 +83,7 @@ async fn a_cut_upload_leaves_nothing_and_may_be_repeated() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn slow_uploads_keep_nobody_else_from_theirs() {
+async fn slow_uploads_do_not_delay_others() {
     let place = Place::new(Backend::Sqlite).await;
     let app_uuid = make_app(&place.tenant, "logger").await;
     let recipe = Recipe { file: vec![7; 2_000_000], ..Recipe::app("logger", "1.0.0", 1) };
@@ -136,110 +135,105 @@ async fn asset_url(client: &Client, made: &Value) -> String {
     client.get(&path).call().await.expect(200).json()["data"]["url"].as_str().expect("a URL").to_owned()
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_file_comes_whole_or_in_pieces() {
-    for backend in backends() {
-        let place = Place::new(backend).await;
-        let file: Vec<u8> = (0..300_000_u32).flat_map(|n| (n % 251).to_le_bytes()).collect();
-        let url = file_url(&place, &file).await;
-        let client = place.app.client();
-        let get = async |headers: &[(HeaderName, &str)]| {
-            let request = headers.iter().fold(client.get(&url), |request, (name, value)| request.header(name, *value));
-            let response = request.send().await.expect("an answer");
-            let status = response.status().as_u16();
-            let headers = response.headers().clone();
-            let text =
-                move |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or("").to_owned();
-            (status, text, response.bytes().await.expect("a body"))
-        };
-        let (status, header, body) = get(&[]).await;
-        let etag = format!("\"{}\"", sha256(&file));
-        assert!(status == 200 && body == file);
-        assert_eq!((header("etag"), header("accept-ranges").as_str()), (etag.clone(), "bytes"));
-        assert_eq!(
-            (header("content-length"), header("content-type").as_str()),
-            (file.len().to_string(), "application/octet-stream")
-        );
-        for (range, expected) in [
-            ("bytes=0-0", 0..1),
-            ("bytes=70000-139999", 70_000..140_000),
-            ("bytes=1199999-", 1_199_999..1_200_000),
-            ("bytes=-70000", 1_130_000..1_200_000),
-            ("bytes=1000000-9999999", 1_000_000..1_200_000),
-        ] {
-            let (status, header, body) = get(&[(RANGE, range)]).await;
-            assert!(status == 206 && body == file[expected.clone()], "{range}: {status}, {} bytes", body.len());
-            let place = format!("bytes {}-{}/1200000", expected.start, expected.end - 1);
-            assert_eq!((header("content-range"), header("content-length")), (place, expected.len().to_string()));
-            assert_eq!(header("etag"), etag);
-        }
-        for range in ["bytes=1200000-", "bytes=-0", "bytes=99999999999999999999-"] {
-            let (status, header, body) = get(&[(RANGE, range)]).await;
-            assert_eq!((status, header("content-range").as_str()), (416, "bytes */1200000"));
-            assert!(String::from_utf8_lossy(&body).contains("RANGE_NOT_SATISFIABLE"));
-        }
-        for range in ["bytes=5-1", "bytes=0-1,3-4", "lines=1-2", "bytes=x-"] {
-            assert_eq!(get(&[(RANGE, range)]).await.0, 200, "{range}");
-        }
-        assert_eq!(get(&[(RANGE, "bytes=1-2"), (IF_RANGE, &etag)]).await.0, 206);
-        for condition in ["\"another\"", "Sat, 21 Nov 2026 08:00:00 GMT"] {
-            assert_eq!(get(&[(RANGE, "bytes=1-2"), (IF_RANGE, condition)]).await.0, 200);
-        }
-        let (status, _, body) = get(&[(IF_NONE_MATCH, &etag)]).await;
-        assert!(status == 304 && body.is_empty());
-        let head = client.request(reqwest::Method::HEAD, &url).call().await.expect(200);
-        assert_eq!(head.header("content-length"), file.len().to_string());
+on_each_database!(file_is_downloaded_whole_or_by_ranges);
+async fn file_is_downloaded_whole_or_by_ranges(backend: Backend) {
+    let place = Place::new(backend).await;
+    let file: Vec<u8> = (0..300_000_u32).flat_map(|n| (n % 251).to_le_bytes()).collect();
+    let url = file_url(&place, &file).await;
+    let client = place.app.client();
+    let get = async |headers: &[(HeaderName, &str)]| {
+        let request = headers.iter().fold(client.get(&url), |request, (name, value)| request.header(name, *value));
+        let response = request.send().await.expect("an answer");
+        let status = response.status().as_u16();
+        let headers = response.headers().clone();
+        let text = move |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or("").to_owned();
+        (status, text, response.bytes().await.expect("a body"))
+    };
+    let (status, header, body) = get(&[]).await;
+    let etag = format!("\"{}\"", sha256(&file));
+    assert!(status == 200 && body == file);
+    assert_eq!((header("etag"), header("accept-ranges").as_str()), (etag.clone(), "bytes"));
+    assert_eq!(
+        (header("content-length"), header("content-type").as_str()),
+        (file.len().to_string(), "application/octet-stream")
+    );
+    for (range, expected) in [
+        ("bytes=0-0", 0..1),
+        ("bytes=70000-139999", 70_000..140_000),
+        ("bytes=1199999-", 1_199_999..1_200_000),
+        ("bytes=-70000", 1_130_000..1_200_000),
+        ("bytes=1000000-9999999", 1_000_000..1_200_000),
+    ] {
+        let (status, header, body) = get(&[(RANGE, range)]).await;
+        assert!(status == 206 && body == file[expected.clone()], "{range}: {status}, {} bytes", body.len());
+        let place = format!("bytes {}-{}/1200000", expected.start, expected.end - 1);
+        assert_eq!((header("content-range"), header("content-length")), (place, expected.len().to_string()));
+        assert_eq!(header("etag"), etag);
     }
+    for range in ["bytes=1200000-", "bytes=-0", "bytes=99999999999999999999-"] {
+        let (status, header, body) = get(&[(RANGE, range)]).await;
+        assert_eq!((status, header("content-range").as_str()), (416, "bytes */1200000"));
+        assert!(String::from_utf8_lossy(&body).contains("RANGE_NOT_SATISFIABLE"));
+    }
+    for range in ["bytes=5-1", "bytes=0-1,3-4", "lines=1-2", "bytes=x-"] {
+        assert_eq!(get(&[(RANGE, range)]).await.0, 200, "{range}");
+    }
+    assert_eq!(get(&[(RANGE, "bytes=1-2"), (IF_RANGE, &etag)]).await.0, 206);
+    for condition in ["\"another\"", "Sat, 21 Nov 2026 08:00:00 GMT"] {
+        assert_eq!(get(&[(RANGE, "bytes=1-2"), (IF_RANGE, condition)]).await.0, 200);
+    }
+    let (status, _, body) = get(&[(IF_NONE_MATCH, &etag)]).await;
+    assert!(status == 304 && body.is_empty());
+    let head = client.request(reqwest::Method::HEAD, &url).call().await.expect(200);
+    assert_eq!(head.header("content-length"), file.len().to_string());
+}
+
+on_each_database!(signed_urls_cannot_be_forged_or_extended);
+async fn signed_urls_cannot_be_forged_or_extended(backend: Backend) {
+    let (clock, micros) = set_clock(Clock::System.now());
+    let place = Place::with_clock(backend, Some(clock)).await;
+    let url = file_url(&place, b"a file").await;
+    let client = place.app.client();
+    let code = async |url: &str| client.get(url).call().await.expect(403).problem().code;
+    let (path, query) = url.split_once('?').expect("a query");
+    let (expires, signature) = query.split_once("&signature=").expect("a signature");
+    let expires: i64 = expires.trim_start_matches("expires=").parse().expect("seconds");
+    let other = Recipe { file: b"another file".to_vec(), ..Recipe::agent("2.0.0", 2) };
+    let other = make_agent(&place.admin, &place.maker, &other, json!({})).await;
+    let other_url = asset_url(&place.tenant.client, &other).await;
+    let other_path = other_url.split('?').next().expect("a path");
+    let awaited: Value = place.create_agent_release(&Recipe::agent("3.0.0", 3)).await.expect(201).data();
+    let flipped = if signature.starts_with('0') { "1" } else { "0" };
+    for forged in [
+        path.to_owned(),
+        format!("{path}?expires={expires}"),
+        format!("{path}?signature={signature}"),
+        format!("{path}?expires={}&signature={signature}", expires + 1),
+        format!("{path}?expires={expires}&signature={flipped}{}", &signature[1..]),
+        format!("{path}?expires={expires}&signature={}", &signature[..62]),
+        format!("{path}?expires={expires}&signature=zz"),
+        format!("{path}x?{query}"),
+        format!("{other_path}?{query}"),
+        // For another use.
+        url_of(&awaited),
+    ] {
+        assert_eq!(code(&forged).await, "INVALID_URL_SIGNATURE", "{forged}");
+    }
+    let put = client.put(&url).body("x").call().await.expect(403).problem();
+    assert_eq!(put.code, "INVALID_URL_SIGNATURE", "a URL to download from takes nothing");
+    client.get(&format!("{path}?expires=soon&signature={signature}")).call().await.expect(400);
+    client.put("/installer/stable.json").body("x").call().await.expect(403);
+    micros.fetch_add(299_000_000, Ordering::Relaxed);
+    client.get(&url).call().await.expect(200);
+    micros.fetch_add(1_000_000, Ordering::Relaxed);
+    assert_eq!(code(&url).await, "URL_EXPIRED");
+    micros.fetch_add(3_300_000_000, Ordering::Relaxed);
+    let late = client.put(&url_of(&awaited)).body("x").call().await.expect(403);
+    assert_eq!(late.problem().code, "URL_EXPIRED");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn urls_cannot_be_made_nor_stretched() {
-    for backend in backends() {
-        let (clock, micros) = set_clock(Clock::System.now());
-        let place = Place::with_clock(backend, Some(clock)).await;
-        let url = file_url(&place, b"a file").await;
-        let client = place.app.client();
-        let code = async |url: &str| client.get(url).call().await.expect(403).problem().code;
-        let (path, query) = url.split_once('?').expect("a query");
-        let (expires, signature) = query.split_once("&signature=").expect("a signature");
-        let expires: i64 = expires.trim_start_matches("expires=").parse().expect("seconds");
-        let other = Recipe { file: b"another file".to_vec(), ..Recipe::agent("2.0.0", 2) };
-        let other = make_agent(&place.admin, &place.maker, &other, json!({})).await;
-        let other_url = asset_url(&place.tenant.client, &other).await;
-        let other_path = other_url.split('?').next().expect("a path");
-        let awaited: Value = place.create_agent_release(&Recipe::agent("3.0.0", 3)).await.expect(201).data();
-        let flipped = if signature.starts_with('0') { "1" } else { "0" };
-        for forged in [
-            path.to_owned(),
-            format!("{path}?expires={expires}"),
-            format!("{path}?signature={signature}"),
-            format!("{path}?expires={}&signature={signature}", expires + 1),
-            format!("{path}?expires={expires}&signature={flipped}{}", &signature[1..]),
-            format!("{path}?expires={expires}&signature={}", &signature[..62]),
-            format!("{path}?expires={expires}&signature=zz"),
-            format!("{path}x?{query}"),
-            format!("{other_path}?{query}"),
-            // For another use.
-            url_of(&awaited),
-        ] {
-            assert_eq!(code(&forged).await, "INVALID_URL_SIGNATURE", "{forged}");
-        }
-        let put = client.put(&url).body("x").call().await.expect(403).problem();
-        assert_eq!(put.code, "INVALID_URL_SIGNATURE", "a URL to download from takes nothing");
-        client.get(&format!("{path}?expires=soon&signature={signature}")).call().await.expect(400);
-        client.put("/installer/stable.json").body("x").call().await.expect(403);
-        micros.fetch_add(299_000_000, Ordering::Relaxed);
-        client.get(&url).call().await.expect(200);
-        micros.fetch_add(1_000_000, Ordering::Relaxed);
-        assert_eq!(code(&url).await, "URL_EXPIRED");
-        micros.fetch_add(3_300_000_000, Ordering::Relaxed);
-        let late = client.put(&url_of(&awaited)).body("x").call().await.expect(403);
-        assert_eq!(late.problem().code, "URL_EXPIRED");
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn replicas_know_each_others_urls_and_the_public_one() {
+async fn replicas_accept_each_others_signed_urls() {
     let maker = Maker::new();
     let settings = Settings {
         release_keys: Some(maker.keys()),
@@ -265,7 +259,7 @@ async fn replicas_know_each_others_urls_and_the_public_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deleted_tenants_files_are_gone_with_it() {
+async fn deleting_a_tenant_deletes_its_files() {
     let place = Place::new(Backend::Sqlite).await;
     let app_uuid = make_app(&place.tenant, "logger").await;
     let made = make_app_release(&place.tenant, app_uuid, &place.maker, &Recipe::app("logger", "1.0.0", 1)).await;
@@ -280,7 +274,7 @@ async fn a_deleted_tenants_files_are_gone_with_it() {
 
 /// `bench release` does the same with 500 MiB.
 #[tokio::test(flavor = "multi_thread")]
-async fn no_file_is_ever_whole_in_memory() {
+async fn files_are_streamed_with_bounded_memory() {
     let maker = Maker::new();
     let keys = maker.keys().display().to_string();
     let cloud = Cloud::start(Backend::Sqlite, &["--release-keys", &keys]).await;
@@ -310,45 +304,42 @@ async fn no_file_is_ever_whole_in_memory() {
     assert!(peak - before < 16 << 20, "grew by {} KiB", (peak - before) / 1024);
 }
 
+on_each_database!(files_can_be_stored_in_s3);
 /// The store is another machine's: the service as a process, whose environment says where.
-#[tokio::test(flavor = "multi_thread")]
-async fn files_may_lie_in_a_bucket() {
-    for backend in backends() {
-        let server = s3::S3Server::start().await;
-        let maker = Maker::new();
-        let keys = maker.keys().display().to_string();
-        let files = format!("s3://{}/hubs/eu", s3::BUCKET);
-        let settings = ["--release-keys", &keys, "--files", &files];
-        let cloud = Cloud::start_in(backend, &settings, &server.environment()).await;
-        let client = Client::new(&cloud.url);
-        let tenant = Tenant::create(&client).await;
-        let app_uuid = make_app(&tenant, "logger").await;
-        // More than two parts.
-        let file: Vec<u8> = (0..3_000_000_u32).flat_map(u32::to_le_bytes).collect();
-        let recipe = Recipe { file, ..Recipe::app("logger", "1.0.0", 1) };
-        let path = format!("/tenant/apps/{app_uuid}/releases");
-        let made: Value =
-            tenant.client.post(&path).json(&maker.body(&recipe, json!({}))).call().await.expect(201).data();
-        let mut altered = recipe.file.clone();
-        altered[11_000_000] ^= 1;
-        assert_eq!(upload(&client, &made, &altered).await.expect(400).problem().code, "WRONG_DIGEST");
-        assert_eq!(server.files(), Vec::<std::path::PathBuf>::new(), "nothing is left of it");
-        upload(&client, &made, &recipe.file).await.expect(200);
-        let release_uuid = made["releaseUuid"].as_str().expect("a uuid");
-        let key = format!("hubs/eu/releases/{release_uuid}");
-        assert!(server.object(&key).expect("an object") == recipe.file);
-        let hub = SimulatedHub::claim(&tenant).await;
-        let offer = hub.client.get(&format!("/v1/apps/{release_uuid}/manifest")).call().await.expect(200).json();
-        let url = offer["data"]["downloadUrl"].as_str().expect("a URL");
-        assert!(
-            url.starts_with(&format!("{}/{}/{key}?", server.url, s3::BUCKET)) && url.contains("X-Amz-Expires=300"),
-            "{url}"
-        );
-        let get = client.http.get(url).header(RANGE, "bytes=6000000-6999999");
-        let response = get.send().await.expect("an answer");
-        assert_eq!(response.status(), 206);
-        assert!(response.bytes().await.expect("a piece") == recipe.file[6_000_000..7_000_000]);
-        let forged = url.replace(&key, "hubs/eu/releases/other");
-        assert_eq!(client.http.get(forged).send().await.expect("an answer").status(), 403);
-    }
+async fn files_can_be_stored_in_s3(backend: Backend) {
+    let server = s3::S3Server::start().await;
+    let maker = Maker::new();
+    let keys = maker.keys().display().to_string();
+    let files = format!("s3://{}/hubs/eu", s3::BUCKET);
+    let settings = ["--release-keys", &keys, "--files", &files];
+    let cloud = Cloud::start_in(backend, &settings, &server.environment()).await;
+    let client = Client::new(&cloud.url);
+    let tenant = Tenant::create(&client).await;
+    let app_uuid = make_app(&tenant, "logger").await;
+    // More than two parts.
+    let file: Vec<u8> = (0..3_000_000_u32).flat_map(u32::to_le_bytes).collect();
+    let recipe = Recipe { file, ..Recipe::app("logger", "1.0.0", 1) };
+    let path = format!("/tenant/apps/{app_uuid}/releases");
+    let made: Value = tenant.client.post(&path).json(&maker.body(&recipe, json!({}))).call().await.expect(201).data();
+    let mut altered = recipe.file.clone();
+    altered[11_000_000] ^= 1;
+    assert_eq!(upload(&client, &made, &altered).await.expect(400).problem().code, "WRONG_DIGEST");
+    assert_eq!(server.files(), Vec::<std::path::PathBuf>::new(), "nothing is left of it");
+    upload(&client, &made, &recipe.file).await.expect(200);
+    let release_uuid = made["releaseUuid"].as_str().expect("a uuid");
+    let key = format!("hubs/eu/releases/{release_uuid}");
+    assert!(server.object(&key).expect("an object") == recipe.file);
+    let hub = SimulatedHub::claim(&tenant).await;
+    let offer = hub.client.get(&format!("/v1/apps/{release_uuid}/manifest")).call().await.expect(200).json();
+    let url = offer["data"]["downloadUrl"].as_str().expect("a URL");
+    assert!(
+        url.starts_with(&format!("{}/{}/{key}?", server.url, s3::BUCKET)) && url.contains("X-Amz-Expires=300"),
+        "{url}"
+    );
+    let get = client.http.get(url).header(RANGE, "bytes=6000000-6999999");
+    let response = get.send().await.expect("an answer");
+    assert_eq!(response.status(), 206);
+    assert!(response.bytes().await.expect("a piece") == recipe.file[6_000_000..7_000_000]);
+    let forged = url.replace(&key, "hubs/eu/releases/other");
+    assert_eq!(client.http.get(forged).send().await.expect("an answer").status(), 403);
 }

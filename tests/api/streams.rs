@@ -6,7 +6,7 @@ use futures_util::StreamExt;
 use hub_cloud::authz::permission::Role;
 use hub_cloud::config::Settings;
 use hub_tests::hub::events;
-use hub_tests::{Backend, Call, Client, Options, SimulatedHub, Tenant, TestApp, backends};
+use hub_tests::{Backend, Call, Client, Options, SimulatedHub, Tenant, TestApp, on_each_database, on_postgres};
 use serde_json::{Value, json};
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -63,117 +63,119 @@ impl Reader {
 
 const BLE: &str = "/tenant/stream/ble/events";
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_arrives_is_what_the_list_shows() {
-    for backend in backends() {
-        let app = TestApp::new(backend).await;
-        let tenant = Tenant::create(&app.client()).await;
-        let hub = SimulatedHub::claim(&tenant).await;
-        hub.upload_events(3).await;
-        let mut reader = Reader::open(&tenant.client, BLE, None).await;
-        hub.upload_events(5).await;
-        let seen = reader.take(5).await;
-        let listed: Vec<Value> = tenant.client.get("/tenant/ble/events?size=5").call().await.expect(200).data();
-        for (event, item) in seen.iter().zip(listed.iter().rev()) {
-            assert_eq!((event.name.as_str(), &event.data), ("ble_event", item));
-            assert_eq!(item["receivedAt"], json!(event.id));
-        }
+on_each_database!(streamed_events_equal_listed_events);
+async fn streamed_events_equal_listed_events(backend: Backend) {
+    let app = TestApp::new(backend).await;
+    let tenant = Tenant::create(&app.client()).await;
+    let hub = SimulatedHub::claim(&tenant).await;
+    hub.upload_events(3).await;
+    let mut reader = Reader::open(&tenant.client, BLE, None).await;
+    hub.upload_events(5).await;
+    let seen = reader.take(5).await;
+    let listed: Vec<Value> = tenant.client.get("/tenant/ble/events?size=5").call().await.expect(200).data();
+    for (event, item) in seen.iter().zip(listed.iter().rev()) {
+        assert_eq!((event.name.as_str(), &event.data), ("ble_event", item));
+        assert_eq!(item["receivedAt"], json!(event.id));
     }
 }
 
+on_each_database!(resumed_stream_shows_each_event_once_and_in_order);
 /// Uploads go on while a reader is cut off again and again, in the middle of batches too.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_reader_that_resumes_sees_each_event_once_and_in_order() {
+async fn resumed_stream_shows_each_event_once_and_in_order(backend: Backend) {
     const UPLOADS: usize = 40;
     const EVENTS: usize = 25;
-    for backend in backends() {
-        let app = TestApp::new(backend).await;
-        let tenant = Tenant::create(&app.client()).await;
-        let hubs = [SimulatedHub::claim(&tenant).await, SimulatedHub::claim(&tenant).await];
-        let mut reader = Reader::open(&tenant.client, BLE, None).await;
-        let uploading = tokio::spawn(async move {
-            for index in 0..UPLOADS {
-                hubs[index % 2].upload_events(EVENTS).await;
-            }
-        });
-        let mut seen: Vec<Event> = Vec::new();
-        // Lengths that fall inside batches.
-        for length in [7, 40, 1, 93, 26, 150, 3].into_iter().cycle() {
-            let left = UPLOADS * EVENTS - seen.len();
-            if left == 0 {
-                break;
-            }
-            seen.extend(reader.take(length.min(left)).await);
-            let last = seen.last().expect("an event").id.clone();
-            reader = Reader::open(&tenant.client, BLE, Some(&last)).await;
+    let app = TestApp::new(backend).await;
+    let tenant = Tenant::create(&app.client()).await;
+    let hubs = [SimulatedHub::claim(&tenant).await, SimulatedHub::claim(&tenant).await];
+    let mut reader = Reader::open(&tenant.client, BLE, None).await;
+    let uploading = tokio::spawn(async move {
+        for index in 0..UPLOADS {
+            hubs[index % 2].upload_events(EVENTS).await;
         }
-        uploading.await.expect("all uploads are taken in");
-        let mut all: Vec<Value> = Vec::new();
-        for page in 0..UPLOADS * EVENTS / 100 {
-            let path = format!("/tenant/ble-query/events?size=100&sort=receivedAt,asc&page={page}");
-            let page = tenant.client.get(&path).call().await.expect(200).json();
-            all.extend(page["data"]["content"].as_array().expect("a page").clone());
+    });
+    let mut seen: Vec<Event> = Vec::new();
+    // Lengths that fall inside batches.
+    for length in [7, 40, 1, 93, 26, 150, 3].into_iter().cycle() {
+        let left = UPLOADS * EVENTS - seen.len();
+        if left == 0 {
+            break;
         }
-        let seen: Vec<Value> = seen.into_iter().map(|event| event.data).collect();
-        assert_eq!(seen, all, "on {backend}");
+        seen.extend(reader.take(length.min(left)).await);
+        let last = seen.last().expect("an event").id.clone();
+        reader = Reader::open(&tenant.client, BLE, Some(&last)).await;
+    }
+    uploading.await.expect("all uploads are taken in");
+    let mut all: Vec<Value> = Vec::new();
+    for page in 0..UPLOADS * EVENTS / 100 {
+        let path = format!("/tenant/ble-query/events?size=100&sort=receivedAt,asc&page={page}");
+        let page = tenant.client.get(&path).call().await.expect(200).json();
+        all.extend(page["data"]["content"].as_array().expect("a page").clone());
+    }
+    let seen: Vec<Value> = seen.into_iter().map(|event| event.data).collect();
+    assert_eq!(seen, all, "on {backend}");
+}
+
+on_each_database!(log_stream_of_a_hub_contains_no_other_hub);
+async fn log_stream_of_a_hub_contains_no_other_hub(backend: Backend) {
+    let app = TestApp::new(backend).await;
+    let tenant = Tenant::create(&app.client()).await;
+    let (one, two) = (SimulatedHub::claim(&tenant).await, SimulatedHub::claim(&tenant).await);
+    let log = |hub: &SimulatedHub, entries: Value| {
+        hub.client.post(&format!("/v1/hubs/{}/logs", hub.hub_uuid)).json(&entries).call()
+    };
+    let path = format!("/tenant/stream/hubs/{}/logs", one.hub_uuid);
+    log(&one, json!([{"n": 0}])).await.expect(204);
+    let mut reader = Reader::open(&tenant.client, &path, None).await;
+    log(&two, json!([{"n": 100}])).await.expect(204);
+    log(&one, json!([{"n": 1}, {"n": 2}])).await.expect(204);
+    log(&one, json!({"n": 3})).await.expect(204);
+    let seen = reader.take(3).await;
+    let numbers: Vec<&Value> = seen.iter().map(|event| &event.data["data"]["n"]).collect();
+    assert_eq!(numbers, [1, 2, 3]);
+    assert!(seen.iter().all(|event| event.name == "hub_log"));
+    let mut again = Reader::open(&tenant.client, &path, Some(&seen[0].id)).await;
+    assert_eq!(again.take(2).await.iter().map(|event| &event.id).collect::<Vec<_>>(), [&seen[1].id, &seen[2].id]);
+    let stranger = Tenant::create(&app.client()).await;
+    stranger.client.get(&path).call().await.expect(404);
+    stranger.client.get(BLE).header("last-event-id", "soon").call().await.expect(400);
+}
+
+on_postgres!(subscribers_of_another_replica_see_all_events);
+async fn subscribers_of_another_replica_see_all_events(backend: Backend) {
+    events_reach_another_replica(backend, None).await;
+}
+
+on_postgres!(subscribers_of_another_replica_see_all_events_over_nats);
+async fn subscribers_of_another_replica_see_all_events_over_nats(backend: Backend) {
+    if let Some(bus) = hub_tests::nats_url() {
+        events_reach_another_replica(backend, Some(bus)).await;
+    }
+}
+
+/// What one replica stores reaches the subscribers of another: over NATS, and without a bus by
+/// polling the database.
+async fn events_reach_another_replica(backend: Backend, bus: Option<String>) {
+    let settings = Settings { bus: bus.clone(), ..Settings::default() };
+    let options = || Options { settings: settings.clone(), ..Options::default() };
+    let app = TestApp::with(backend, options()).await;
+    let replica = TestApp::replica_of(&app, options()).await;
+    let tenant = Tenant::create(&app.client()).await;
+    let hub = SimulatedHub::claim(&tenant).await;
+    let mut there = hub.clone();
+    there.client = hub.client.at(&replica.url);
+    let mut reader = Reader::open(&tenant.client.at(&replica.url), BLE, None).await;
+    let mut sent = Vec::new();
+    for hub in [&hub, &there, &hub, &hub, &there, &hub] {
+        sent.extend(hub.upload_events(10).await.events);
+    }
+    let seen = reader.take(sent.len()).await;
+    for (seen, sent) in seen.iter().zip(&sent) {
+        assert_eq!(seen.data["eventUuid"], json!(sent.event_uuid), "with bus {bus:?}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn logs_of_one_hub_stream_without_those_of_others() {
-    for backend in backends() {
-        let app = TestApp::new(backend).await;
-        let tenant = Tenant::create(&app.client()).await;
-        let (one, two) = (SimulatedHub::claim(&tenant).await, SimulatedHub::claim(&tenant).await);
-        let log = |hub: &SimulatedHub, entries: Value| {
-            hub.client.post(&format!("/v1/hubs/{}/logs", hub.hub_uuid)).json(&entries).call()
-        };
-        let path = format!("/tenant/stream/hubs/{}/logs", one.hub_uuid);
-        log(&one, json!([{"n": 0}])).await.expect(204);
-        let mut reader = Reader::open(&tenant.client, &path, None).await;
-        log(&two, json!([{"n": 100}])).await.expect(204);
-        log(&one, json!([{"n": 1}, {"n": 2}])).await.expect(204);
-        log(&one, json!({"n": 3})).await.expect(204);
-        let seen = reader.take(3).await;
-        let numbers: Vec<&Value> = seen.iter().map(|event| &event.data["data"]["n"]).collect();
-        assert_eq!(numbers, [1, 2, 3]);
-        assert!(seen.iter().all(|event| event.name == "hub_log"));
-        let mut again = Reader::open(&tenant.client, &path, Some(&seen[0].id)).await;
-        assert_eq!(again.take(2).await.iter().map(|event| &event.id).collect::<Vec<_>>(), [&seen[1].id, &seen[2].id]);
-        let stranger = Tenant::create(&app.client()).await;
-        stranger.client.get(&path).call().await.expect(404);
-        stranger.client.get(BLE).header("last-event-id", "soon").call().await.expect(400);
-    }
-}
-
-/// What one replica stores reaches the subscribers of the other: over NATS, and where there is none by the database alone.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn subscribers_of_another_replica_see_all() {
-    for bus in [None, hub_tests::nats_url()] {
-        for backend in backends().into_iter().filter(|backend| *backend == Backend::Postgres) {
-            let settings = Settings { bus: bus.clone(), ..Settings::default() };
-            let options = || Options { settings: settings.clone(), ..Options::default() };
-            let app = TestApp::with(backend, options()).await;
-            let replica = TestApp::replica_of(&app, options()).await;
-            let tenant = Tenant::create(&app.client()).await;
-            let hub = SimulatedHub::claim(&tenant).await;
-            let mut there = hub.clone();
-            there.client = hub.client.at(&replica.url);
-            let mut reader = Reader::open(&tenant.client.at(&replica.url), BLE, None).await;
-            let mut sent = Vec::new();
-            for hub in [&hub, &there, &hub, &hub, &there, &hub] {
-                sent.extend(hub.upload_events(10).await.events);
-            }
-            let seen = reader.take(sent.len()).await;
-            for (seen, sent) in seen.iter().zip(&sent) {
-                assert_eq!(seen.data["eventUuid"], json!(sent.event_uuid), "with bus {bus:?}");
-            }
-        }
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_does_not_read_is_cut_off_and_may_resume() {
+async fn slow_reader_is_disconnected_and_can_resume() {
     let app = TestApp::with(
         Backend::Sqlite,
         Options {
@@ -211,7 +213,7 @@ async fn who_does_not_read_is_cut_off_and_may_resume() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn reading_is_for_members() {
+async fn streams_are_for_members_only() {
     let app = TestApp::new(Backend::Sqlite).await;
     let tenant = Tenant::create(&app.client()).await;
     let viewer = tenant.member(Role::Viewer).await;

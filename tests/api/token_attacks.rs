@@ -1,4 +1,5 @@
-//! Tokens that somebody made up, changed or took from elsewhere: none is let in, whoever issues the good ones, and none breaks anything.
+//! Tokens that somebody made up, changed or took from elsewhere: none is let in, whoever issues the
+//! good ones, and none breaks anything.
 
 use std::sync::atomic::Ordering;
 
@@ -11,7 +12,7 @@ use hub_cloud::sealing::stored::SIGNING_KEY;
 use hub_protocol::Timestamp;
 use hub_tests::app::set_clock;
 use hub_tests::issuer::{OwnIssuer, SigningKey};
-use hub_tests::{Backend, Call, Client, Options, Person, SimulatedHub, Tenant, TestApp, backends};
+use hub_tests::{Backend, Call, Client, Options, Person, SimulatedHub, Tenant, TestApp, on_each_database};
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use reqwest::header::{AUTHORIZATION, HeaderValue};
 use serde_json::{Value, json};
@@ -19,7 +20,8 @@ use uuid::Uuid;
 
 const NOON: i64 = 1_800_014_400;
 
-/// An issuer whose tokens the service takes, with its own key: what an attacker would love to have, and the test uses to be wrong in one thing only.
+/// An issuer whose tokens the service takes, with its own key: what an attacker would love to have,
+/// and the test uses to be wrong in one thing only.
 struct Target {
     name: &'static str,
     app: TestApp,
@@ -212,116 +214,109 @@ async fn get_raw(client: &Client, token: &[u8]) -> hub_tests::Reply {
     client.get("/tenant/tenants").header(AUTHORIZATION, value).call().await
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn no_forged_token_of_ours_is_let_in() {
-    for backend in backends() {
-        withstands(&Target::built_in(backend).await).await;
-    }
+on_each_database!(forged_tokens_of_the_service_are_refused);
+async fn forged_tokens_of_the_service_are_refused(backend: Backend) {
+    withstands(&Target::built_in(backend).await).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn no_forged_token_of_another_issuer_is_let_in() {
-    for backend in backends() {
-        let target = Target::external(backend).await;
-        withstands(&target).await;
-        for (name, value) in [
-            ("nbf", json!(NOON + 61)),
-            ("nbf", json!("soon")),
-            ("iat", json!(NOON + 61)),
-            ("sub", json!("")),
-            ("sub", json!("a\u{0}b")),
-            ("sub", json!("x".repeat(256))),
-            ("sub", json!({"$ne": null})),
-            ("nonce", json!("of an ID token")),
-            ("at_hash", json!("of an ID token")),
-            ("cnf", json!({"jkt": "bound to a key"})),
-        ] {
-            let token = target.changed(name, value.clone());
-            let reply = target.app.client().bearer(&token).get("/tenant/tenants").call().await;
-            assert_eq!(reply.status, 401, "{name}: {value}: {}", reply.body);
-        }
-        for typ in ["id_token+jwt", "logout+jwt", "secevent+jwt"] {
-            let header = Header { typ: Some(typ.to_owned()), ..target.key.header() };
-            let token = target.key.sign_with(&header, &target.claims);
-            target.app.client().bearer(&token).get("/tenant/tenants").call().await.expect(401);
-        }
-        let critical = Header { crit: Some(vec!["exp".to_owned()]), ..target.key.header() };
-        let token = target.key.sign_with(&critical, &target.claims);
+on_each_database!(forged_tokens_of_the_issuer_are_refused);
+async fn forged_tokens_of_the_issuer_are_refused(backend: Backend) {
+    let target = Target::external(backend).await;
+    withstands(&target).await;
+    for (name, value) in [
+        ("nbf", json!(NOON + 61)),
+        ("nbf", json!("soon")),
+        ("iat", json!(NOON + 61)),
+        ("sub", json!("")),
+        ("sub", json!("a\u{0}b")),
+        ("sub", json!("x".repeat(256))),
+        ("sub", json!({"$ne": null})),
+        ("nonce", json!("of an ID token")),
+        ("at_hash", json!("of an ID token")),
+        ("cnf", json!({"jkt": "bound to a key"})),
+    ] {
+        let token = target.changed(name, value.clone());
+        let reply = target.app.client().bearer(&token).get("/tenant/tenants").call().await;
+        assert_eq!(reply.status, 401, "{name}: {value}: {}", reply.body);
+    }
+    for typ in ["id_token+jwt", "logout+jwt", "secevent+jwt"] {
+        let header = Header { typ: Some(typ.to_owned()), ..target.key.header() };
+        let token = target.key.sign_with(&header, &target.claims);
         target.app.client().bearer(&token).get("/tenant/tenants").call().await.expect(401);
-        // Our own issuer's name does not make our keys of theirs.
-        let mut ours = target.claims.clone();
-        ours["iss"] = json!(keys::ISSUER);
-        ours["aud"] = json!(OUR_USERS);
-        target.app.client().bearer(&target.key.sign(&ours)).get("/tenant/tenants").call().await.expect(401);
     }
+    let critical = Header { crit: Some(vec!["exp".to_owned()]), ..target.key.header() };
+    let token = target.key.sign_with(&critical, &target.claims);
+    target.app.client().bearer(&token).get("/tenant/tenants").call().await.expect(401);
+    // Our own issuer's name does not make our keys of theirs.
+    let mut ours = target.claims.clone();
+    ours["iss"] = json!(keys::ISSUER);
+    ours["aud"] = json!(OUR_USERS);
+    target.app.client().bearer(&target.key.sign(&ours)).get("/tenant/tenants").call().await.expect(401);
 }
 
+on_each_database!(token_is_accepted_only_where_it_was_issued_for);
 /// A good token is good for what it was made for.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_token_opens_its_own_doors_only() {
-    for backend in backends() {
-        let target = Target::external(backend).await;
-        let app = &target.app;
-        let tenant = Tenant::create(&app.client()).await;
-        let hub = SimulatedHub::claim(&tenant).await;
-        let external = target.key.sign(&target.claims);
-        hub.client.get("/v1/test").call().await.expect(200);
-        for token in [&tenant.owner.login.access_token, &external] {
-            let person = app.client().bearer(token);
-            person.get("/tenant/tenants").call().await.expect(200);
-            person.get("/v1/test").call().await.expect(401).problem();
-            person.post("/v1/ble/events").json(&json!({})).call().await.expect(401).problem();
-            person.post("/v1/hubs/refresh").json(&json!({"refreshToken": "x"})).call().await.expect(401).problem();
-            let path = format!("/platform/hubs/{}/block", hub.hub_uuid);
-            person.post(&path).json(&json!({"reason": "?"})).call().await.expect(403).problem();
-        }
-        hub.client.get("/tenant/tenants").call().await.expect(401).problem();
-        hub.client.tenant(tenant.tenant_uuid).get("/tenant/hubs").call().await.expect(401).problem();
+async fn token_is_accepted_only_where_it_was_issued_for(backend: Backend) {
+    let target = Target::external(backend).await;
+    let app = &target.app;
+    let tenant = Tenant::create(&app.client()).await;
+    let hub = SimulatedHub::claim(&tenant).await;
+    let external = target.key.sign(&target.claims);
+    hub.client.get("/v1/test").call().await.expect(200);
+    for token in [&tenant.owner.login.access_token, &external] {
+        let person = app.client().bearer(token);
+        person.get("/tenant/tenants").call().await.expect(200);
+        person.get("/v1/test").call().await.expect(401).problem();
+        person.post("/v1/ble/events").json(&json!({})).call().await.expect(401).problem();
+        person.post("/v1/hubs/refresh").json(&json!({"refreshToken": "x"})).call().await.expect(401).problem();
         let path = format!("/platform/hubs/{}/block", hub.hub_uuid);
-        hub.client.post(&path).json(&json!({"reason": "?"})).call().await.expect(401).problem();
-        // A refresh token is no access token.
-        app.client().bearer(&tenant.owner.login.refresh_token).get("/tenant/tenants").call().await.expect(401);
+        person.post(&path).json(&json!({"reason": "?"})).call().await.expect(403).problem();
     }
+    hub.client.get("/tenant/tenants").call().await.expect(401).problem();
+    hub.client.tenant(tenant.tenant_uuid).get("/tenant/hubs").call().await.expect(401).problem();
+    let path = format!("/platform/hubs/{}/block", hub.hub_uuid);
+    hub.client.post(&path).json(&json!({"reason": "?"})).call().await.expect(401).problem();
+    // A refresh token is no access token.
+    app.client().bearer(&tenant.owner.login.refresh_token).get("/tenant/tenants").call().await.expect(401);
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn one_credential_decides() {
-    for backend in backends() {
-        let target = Target::external(backend).await;
-        let app = &target.app;
-        let client = app.client();
-        let tenant = Tenant::create(&client).await;
-        let good = tenant.owner.login.access_token.clone();
-        let hubs = || client.tenant(tenant.tenant_uuid).get("/tenant/hubs");
+on_each_database!(one_credential_decides_when_several_are_sent);
+async fn one_credential_decides_when_several_are_sent(backend: Backend) {
+    let target = Target::external(backend).await;
+    let app = &target.app;
+    let client = app.client();
+    let tenant = Tenant::create(&client).await;
+    let good = tenant.owner.login.access_token.clone();
+    let hubs = || client.tenant(tenant.tenant_uuid).get("/tenant/hubs");
 
-        for value in [&b"Bearer \xff\xfe"[..], b"Bearer", b"Bearer ", b"Basic YTpi", b"", b"\xff", b"bearer\tx"] {
-            let value = HeaderValue::from_bytes(value).expect("a header value");
-            hubs().header(AUTHORIZATION, value).call().await.expect(401).problem();
-        }
-        hubs().bearer_auth(&good).call().await.expect(200);
-        hubs().bearer_auth(&good).bearer_auth(&good).call().await.expect(401).problem();
-        hubs().bearer_auth(&good).bearer_auth("x").call().await.expect(401).problem();
-        hubs().bearer_auth("x").bearer_auth(&good).call().await.expect(401).problem();
-
-        let key = api_key(app, &tenant).await;
-        let bad = format!("{}A", &key[..key.len() - 1]);
-        hubs().header("x-api-key", &key).call().await.expect(200);
-        hubs().header("x-api-key", &key).bearer_auth("x").call().await.expect(200);
-        for bad in [bad.as_str(), "hmk_", "x", ""] {
-            let problem = hubs().header("x-api-key", bad).bearer_auth(&good).call().await.expect(401).problem();
-            assert_eq!(problem.code, "INVALID_API_KEY", "{bad}");
-        }
-        let value = HeaderValue::from_bytes(b"\xff").expect("a header value");
-        hubs().header("x-api-key", value).bearer_auth(&good).call().await.expect(401).problem();
-        hubs().header("x-api-key", &key).header("x-api-key", &key).call().await.expect(401).problem();
+    for value in [&b"Bearer \xff\xfe"[..], b"Bearer", b"Bearer ", b"Basic YTpi", b"", b"\xff", b"bearer\tx"] {
+        let value = HeaderValue::from_bytes(value).expect("a header value");
+        hubs().header(AUTHORIZATION, value).call().await.expect(401).problem();
     }
+    hubs().bearer_auth(&good).call().await.expect(200);
+    hubs().bearer_auth(&good).bearer_auth(&good).call().await.expect(401).problem();
+    hubs().bearer_auth(&good).bearer_auth("x").call().await.expect(401).problem();
+    hubs().bearer_auth("x").bearer_auth(&good).call().await.expect(401).problem();
+
+    let key = api_key(app, &tenant).await;
+    let bad = format!("{}A", &key[..key.len() - 1]);
+    hubs().header("x-api-key", &key).call().await.expect(200);
+    hubs().header("x-api-key", &key).bearer_auth("x").call().await.expect(200);
+    for bad in [bad.as_str(), "hmk_", "x", ""] {
+        let problem = hubs().header("x-api-key", bad).bearer_auth(&good).call().await.expect(401).problem();
+        assert_eq!(problem.code, "INVALID_API_KEY", "{bad}");
+    }
+    let value = HeaderValue::from_bytes(b"\xff").expect("a header value");
+    hubs().header("x-api-key", value).bearer_auth(&good).call().await.expect(401).problem();
+    hubs().header("x-api-key", &key).header("x-api-key", &key).call().await.expect(401).problem();
 }
 
 /// A key of the tenant, as it lies in the database.
 async fn api_key(app: &TestApp, tenant: &Tenant) -> String {
     let (id, secret) = ("abcdefgh", "Z".repeat(32));
     let mut tx = app.app.db.begin().await.expect("a transaction");
-    sql("INSERT INTO api_keys (tenant_uuid, key_prefix, secret_hash, name, scopes, rate_limit_per_minute, created_by_user_uuid, created_at) \
+    sql("INSERT INTO api_keys (tenant_uuid, key_prefix, secret_hash, name, scopes, \
+         rate_limit_per_minute, created_by_user_uuid, created_at) \
          VALUES ($1, $2, $3, 'key', 'hubs:read', 600, $4, $5)")
     .bind(tenant.tenant_uuid)
     .bind(id)
@@ -335,21 +330,19 @@ async fn api_key(app: &TestApp, tenant: &Tenant) -> String {
     format!("hmk_{id}_{secret}")
 }
 
+on_each_database!(cached_token_expires_on_time);
 /// What was good is remembered, and not beyond its time.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_remembered_token_ends_when_it_says() {
-    for backend in backends() {
-        let key = SigningKey::new(Algorithm::EdDSA);
-        let issuer = OwnIssuer::start(std::slice::from_ref(&key)).await;
-        let (clock, micros) = set_clock(Timestamp::from_micros(NOON * 1_000_000));
-        let app = TestApp::with(backend, Options { clock: Some(clock), settings: issuer.settings() }).await;
-        let mut claims = issuer.claims(&Uuid::new_v4().to_string(), NOON);
-        claims["nbf"] = json!(NOON + 60);
-        let client = app.client().bearer(&key.sign(&claims));
-        client.get("/tenant/tenants").call().await.expect(200);
-        micros.store((NOON + 599) * 1_000_000, Ordering::Relaxed);
-        client.get("/tenant/tenants").call().await.expect(200);
-        micros.store((NOON + 600) * 1_000_000, Ordering::Relaxed);
-        client.get("/tenant/tenants").call().await.expect(401);
-    }
+async fn cached_token_expires_on_time(backend: Backend) {
+    let key = SigningKey::new(Algorithm::EdDSA);
+    let issuer = OwnIssuer::start(std::slice::from_ref(&key)).await;
+    let (clock, micros) = set_clock(Timestamp::from_micros(NOON * 1_000_000));
+    let app = TestApp::with(backend, Options { clock: Some(clock), settings: issuer.settings() }).await;
+    let mut claims = issuer.claims(&Uuid::new_v4().to_string(), NOON);
+    claims["nbf"] = json!(NOON + 60);
+    let client = app.client().bearer(&key.sign(&claims));
+    client.get("/tenant/tenants").call().await.expect(200);
+    micros.store((NOON + 599) * 1_000_000, Ordering::Relaxed);
+    client.get("/tenant/tenants").call().await.expect(200);
+    micros.store((NOON + 600) * 1_000_000, Ordering::Relaxed);
+    client.get("/tenant/tenants").call().await.expect(401);
 }

@@ -1,5 +1,6 @@
-//! *audit*: pages of an audit log of a million entries, most of them one tenant's, by every combination of filters, count included, beside a look-up of
-//! one entry by its primary key.
+//! *audit*: pages of an audit log of a million entries, most of them of one tenant, with every
+//! combination of filters and with the count. The raw limit is the look-up of one entry by its
+//! primary key.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +13,8 @@ use uuid::Uuid;
 use crate::wire::Connection;
 
 const ENTRIES: usize = 1_000_000;
-/// Of 100 entries so many are the great tenant's; the others' are spread over [`SMALL_TENANTS`].
+/// Of 100 entries this many belong to the large tenant; the others are spread over
+/// [`SMALL_TENANTS`].
 const GREAT_SHARE: usize = 70;
 const SMALL_TENANTS: usize = 99;
 const HUBS: usize = 5000;
@@ -165,7 +167,8 @@ pub async fn run(backend: Backend) {
     );
 }
 
-/// Each filter alone, and together with each other, what is contradictory and what is rare included.
+/// Each filter alone and together with each other filter, contradictory and rare combinations
+/// included.
 fn combinations(people: &People) -> Vec<String> {
     let at = |part: i64| people.first.plus_secs(part * i64::try_from(ENTRIES).expect("a small number") / 100);
     let actors = [
@@ -247,8 +250,8 @@ fn fill_sqlite(app: &TestApp, people: &People) {
     let tx = db.transaction().expect("a transaction");
     // Filled in order, an index of random keys is slow to grow; made at the end, it is the same.
     let indexes: Vec<(String, String)> = {
-        let query =
-            "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND tbl_name = 'audit_logs' AND sql IS NOT NULL";
+        let query = "SELECT name, sql FROM sqlite_master \
+             WHERE type = 'index' AND tbl_name = 'audit_logs' AND sql IS NOT NULL";
         let mut indexes = tx.prepare(query).expect("a statement");
         let rows = indexes.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).expect("the indexes");
         rows.collect::<Result<_, _>>().expect("the indexes")
@@ -292,7 +295,8 @@ async fn fill_postgres(app: &TestApp, people: &People) {
     let url = app.app.config.database_url.expose_secret();
     let mut db = sqlx::PgConnection::connect(url).await.expect("a connection");
     let indexes: Vec<(String, String)> = sqlx::query_as(
-        "SELECT CAST(indexname AS TEXT), indexdef FROM pg_indexes WHERE tablename = 'audit_logs' AND indexname <> 'audit_logs_pkey'",
+        "SELECT CAST(indexname AS TEXT), indexdef FROM pg_indexes \
+         WHERE tablename = 'audit_logs' AND indexname <> 'audit_logs_pkey'",
     )
     .fetch_all(&mut db)
     .await
@@ -304,8 +308,11 @@ async fn fill_postgres(app: &TestApp, people: &People) {
     let entries: Vec<Entry> = (0..ENTRIES).map(|n| people.entry(n)).collect();
     for chunk in entries.chunks(10_000) {
         let statement = format!(
-            "INSERT INTO audit_logs ({COLUMNS}) SELECT t, a, u, k, n, y, c, split_part(c, '.', 1), o, $9::text::jsonb, $10::text::jsonb, $10::text::jsonb, \
-             'a request', '192.0.2.1', w FROM UNNEST($1::uuid[], $2::text[], $3::uuid[], $4::bigint[], $5::text[], $6::text[], $7::text[], $8::text[], \
+            "INSERT INTO audit_logs ({COLUMNS}) \
+             SELECT t, a, u, k, n, y, c, split_part(c, '.', 1), o, \
+             $9::text::jsonb, $10::text::jsonb, $10::text::jsonb, 'a request', '192.0.2.1', w \
+             FROM UNNEST($1::uuid[], $2::text[], $3::uuid[], $4::bigint[], $5::text[], $6::text[], \
+             $7::text[], $8::text[], \
              $11::timestamptz[]) AS rows (t, a, u, k, n, y, c, o, w)"
         );
         sqlx::query(sqlx::AssertSqlSafe(statement))

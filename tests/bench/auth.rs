@@ -1,5 +1,6 @@
-//! *auth*: what it costs a request that somebody has to be known and allowed: one handler behind the service's own extractors, and the same handler
-//! behind none, called in turn, in this process and without a network. Time and CPU are means of a round; the figures are medians of the rounds.
+//! *auth*: what authentication and authorization cost a request. One handler behind the service's
+//! extractors and the same handler without them are called in turn, in this process and without a
+//! network. Time and CPU are means of a round; the figures are medians of the rounds.
 
 use std::time::{Duration, Instant};
 
@@ -72,7 +73,7 @@ pub async fn run(backend: Backend) {
     let mut lone: Vec<Vec<Duration>> = vec![Vec::new(); kinds.len()];
     for _ in 0..LONE_REQUESTS {
         for (kind, times) in kinds.iter().zip(&mut lone) {
-            tokio::time::sleep(hub_cloud::authz::LEASE + Duration::from_millis(2)).await;
+            tokio::time::sleep(hub_cloud::authn::LEASE + Duration::from_millis(2)).await;
             let asked_at = Instant::now();
             call(&router, kind).await;
             times.push(asked_at.elapsed());
@@ -94,7 +95,7 @@ pub async fn run(backend: Backend) {
             kind.name,
             cost.time.saturating_sub(base.time),
             cost.cpu.saturating_sub(base.cpu),
-            hub_cloud::authz::LEASE,
+            hub_cloud::authn::LEASE,
             lone_time.saturating_sub(lone[0]),
         );
     }

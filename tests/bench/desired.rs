@@ -1,5 +1,6 @@
-//! *desired*: a fleet that waits for its desired state: what a waiting hub costs in memory, what all of them cost in CPU while nothing happens, and how soon
-//! one of them has a job, from the first byte of the request that makes it to the last of the hub's answer.
+//! *desired*: a fleet that waits for its desired state. Measures the memory of one waiting hub, the
+//! CPU of all of them while nothing happens, and the time until one of them has a job: from the
+//! first byte of the request that creates the job to the last byte of the hub's response.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -76,7 +77,8 @@ pub async fn run(backend: Backend) {
     waiting.shutdown().await;
 }
 
-/// Every hub asks a few times without waiting, so that what is remembered of hubs, and a database's own cache, is not taken for what waiting costs.
+/// Every hub sends a few requests without waiting, so that caches of the service and of the
+/// database are filled and do not count as the cost of waiting.
 async fn ask_all(service: &Service, fleet: &Fleet) {
     for _ in 0..3 {
         for hubs in fleet.hubs.chunks(CONNECTING) {

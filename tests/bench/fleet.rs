@@ -1,4 +1,4 @@
-//! A simulated fleet: tenants, their claimed hubs, and what the hubs hear, taken from the recorded trace.
+//! A simulated fleet: tenants, their claimed hubs, and the advertisements of the recorded trace.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

@@ -1,5 +1,6 @@
-//! *group commit*: uploads of one event each, 200 in flight, beside the same service that gives each upload a transaction of its own. What one
-//! connection commits in bare transactions of one row, without HTTP or any check, is told too.
+//! *group commit*: uploads of one event each, 200 in flight, compared with the same service that
+//! gives each upload its own transaction. Also shows what one connection commits in transactions of
+//! one row, without HTTP and without checks.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! The raw limit: rows written straight into the service's own database by one connection, with no HTTP, no checks and no questions asked.
+//! The raw limit: rows written into the service's own database by one connection, without HTTP and
+//! without checks.
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +17,8 @@ pub struct Row<'a> {
     pub event: &'a str,
 }
 
-/// Writes rows for a while, `per_transaction` at a time; answers rows a second. `first_id` keeps clear of ids that are there.
+/// Writes rows for a while, `per_transaction` at a time; returns rows per second. `first_id` must
+/// be above all ids in the table.
 pub async fn write(
     service: &Service,
     rows: &[Row<'_>],
@@ -52,7 +54,8 @@ fn write_sqlite(
         {
             let mut insert = tx
                 .prepare_cached(
-                    "INSERT INTO ble_events (tenant_uuid, hub_uuid, ble_event_id, event) VALUES (?, ?, ?, ?)",
+                    "INSERT INTO ble_events (tenant_uuid, hub_uuid, ble_event_id, event) \
+                     VALUES (?, ?, ?, ?)",
                 )
                 .expect("a statement");
             for row in transaction {

@@ -1,5 +1,6 @@
-//! *release*: a file of 500 MiB goes up and comes down. How much the service's memory grows while it does, and how fast it goes, beside the same bytes hashed and
-//! written to a file, and read from it.
+//! *release*: uploads and downloads a file of 500 MiB. Measures how much the memory of the service
+//! grows and how fast it is, compared with hashing the same bytes and writing them to a file, and
+//! reading them back.
 
 use std::io::{Read, Write};
 use std::time::{Duration, Instant};

@@ -36,7 +36,8 @@ impl Service {
     /// CPU time of the service so far; not that of a database in another process.
     pub fn cpu_time(&self) -> Duration {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.process.id())).expect("the service's times");
-        // Behind the name, which may hold blanks, user and system time are the 12th and 13th, in hundredths of a second.
+        // After the name, which may contain blanks, user and system time are the 12th and 13th
+        // fields, in hundredths of a second.
         let (_, fields) = stat.rsplit_once(')').expect("a name in parentheses");
         let times = fields.split_whitespace().skip(11).take(2);
         Duration::from_millis(times.map(|ticks| ticks.parse::<u64>().expect("a number") * 10).sum())
@@ -60,7 +61,7 @@ async fn start(dir: &tempfile::TempDir, database: Option<&Database>, flags: &[&s
     (process, url)
 }
 
-/// How long the service takes from its start to its first answer, on a database that is there already.
+/// The time from the start of the service to its first response, on an existing database.
 pub async fn measure_start(backend: Backend) {
     let Service { mut process, dir, database, .. } = Service::start(backend).await;
     process.kill().await;

@@ -1,5 +1,5 @@
-//! *stream*: the time from an upload's first byte to the event's arrival at a subscriber, while the fleet uploads at a steady pace; and what an idle
-//! subscriber costs in memory.
+//! *stream*: the time from the first byte of an upload to the arrival of its event at a subscriber,
+//! while the fleet uploads at a steady rate; and the memory of an idle subscriber.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};

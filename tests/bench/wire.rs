@@ -1,5 +1,6 @@
-//! As little of HTTP/1.1 as a load needs: requests are bytes made beforehand, answers are read for their status and length. The load shares the
-//! machine with what it measures, so what it saves is what the service gets.
+//! The least HTTP/1.1 that a load generator needs: requests are bytes built in advance, responses
+//! are read for status and length only. The generator shares the machine with the service, so CPU
+//! it saves is available to the service.
 
 use std::io;
 

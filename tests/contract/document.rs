@@ -1,13 +1,12 @@
-//! The service's own description of its API, read the way the contract tests ask for it, and checked for being what it claims to be.
+//! The service's own description of its API, read the way the contract tests ask for it, and
+//! checked for being what it claims to be.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::LazyLock;
 
-use hub_cloud::http::router;
-use serde_json::{Map, Value};
+use hub_tests::documented::target;
+use serde_json::{Value, json};
 
-pub static DOCUMENT: LazyLock<Value> =
-    LazyLock::new(|| serde_json::to_value(router::describe()).expect("the description is JSON"));
+pub use hub_tests::documented::{DOCUMENT, object, resolve};
 
 /// One operation of the document.
 #[derive(Clone, Debug)]
@@ -36,7 +35,18 @@ impl Operation {
         format!("{} {}", self.method, self.path)
     }
 
-    /// Who may call: `public`, `user`, `platform`, `hub`, `tenant:<permission>`. Empty when the handler does not say.
+    /// As in `hubs.list`.
+    pub fn id(&self) -> &'static str {
+        text(&self.value["operationId"])
+    }
+
+    /// The subject of the operation: the first half of its id.
+    pub fn area(&self) -> &'static str {
+        self.id().split('.').next().unwrap_or_default()
+    }
+
+    /// Who may call: `public`, `user`, `platform`, `hub`, `tenant:<permission>`. Empty when the
+    /// handler does not say.
     pub fn access(&self) -> &'static str {
         self.value["x-access"].as_str().unwrap_or_default()
     }
@@ -55,10 +65,28 @@ impl Operation {
         here.map(|parameter| (text(&parameter["name"]), parameter["required"] == true)).collect()
     }
 
+    /// The parameters at a place that lack a description or a type.
+    fn undescribed(&self, place: &str) -> Vec<(&'static str, &'static Value)> {
+        let parameters = self.value["parameters"].as_array().map(Vec::as_slice).unwrap_or_default().iter().map(resolve);
+        let here = parameters.filter(|parameter| parameter["in"] == place);
+        let lacks = |parameter: &Value| {
+            let schema = &parameter["schema"];
+            text_of(&parameter["description"]).is_empty() || (schema["type"].is_null() && schema["$ref"].is_null())
+        };
+        here.filter(|parameter| lacks(parameter))
+            .map(|parameter| (text(&parameter["name"]), &parameter["schema"]))
+            .collect()
+    }
+
     /// The schema of a query parameter.
     pub fn query_schema(&self, name: &str) -> Option<&'static Value> {
+        self.parameter_schema("query", name)
+    }
+
+    /// The schema of a parameter at a place.
+    pub fn parameter_schema(&self, place: &str, name: &str) -> Option<&'static Value> {
         let parameters = self.value["parameters"].as_array()?.iter().map(resolve);
-        let mut here = parameters.filter(|parameter| parameter["in"] == "query" && parameter["name"] == name);
+        let mut here = parameters.filter(|parameter| parameter["in"] == place && parameter["name"] == name);
         here.next().map(|parameter| resolve(&parameter["schema"]))
     }
 
@@ -78,25 +106,11 @@ impl Operation {
     }
 }
 
-/// What a `$ref` points at, or the value itself.
-pub fn resolve(value: &'static Value) -> &'static Value {
-    let mut value = value;
-    while let Some(reference) = value.get("$ref").and_then(Value::as_str) {
-        value = target(reference).unwrap_or_else(|| panic!("{reference} points at nothing"));
-    }
-    value
-}
-
-fn target(reference: &str) -> Option<&'static Value> {
-    DOCUMENT.pointer(reference.strip_prefix('#')?)
-}
-
-pub fn object(value: &Value) -> &Map<String, Value> {
-    static EMPTY: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
-    value.as_object().unwrap_or(&EMPTY)
-}
-
 fn text(value: &'static Value) -> &'static str {
+    value.as_str().unwrap_or_default()
+}
+
+fn text_of(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
@@ -154,10 +168,19 @@ fn every_operation_is_described_whole() {
                 fault(format!("response {status} has no description"));
             }
         }
-        if let Some(id) = operation.value["operationId"].as_str()
-            && !ids.insert(id)
-        {
-            fault(format!("the operationId {id} is another operation's too"));
+        if operation.id().split_once('.').is_none() {
+            fault(format!("the operationId `{}` is not of the form area.name", operation.id()));
+        }
+        if !ids.insert(operation.id()) {
+            fault(format!("the operationId {} is another operation's too", operation.id()));
+        }
+        for place in ["path", "query", "header"] {
+            for (name, schema) in operation.undescribed(place) {
+                fault(format!("the {place} parameter {name} is not described whole: {schema}"));
+            }
+        }
+        if operation.access() == "public" && operation.value["security"] != json!([]) {
+            fault("is public and says so nowhere: `security` must be []".into());
         }
         let named: BTreeSet<&str> = operation.path_parameters().into_iter().collect();
         let described: BTreeSet<&str> = operation.parameters("path").into_keys().collect();
@@ -173,7 +196,78 @@ fn every_operation_is_described_whole() {
     assert!(faults.is_empty(), "{faults:#?}");
 }
 
-/// A handler says who may call it by taking an extractor of `authz` or `authn`, and that writes `x-access`.
+/// Every schema, and every member of an object, says what it is; the forms that client generators
+/// misread do not occur.
+#[test]
+fn schemas_are_described_in_forms_that_generators_read() {
+    let mut faults = Vec::new();
+    for (name, schema) in object(&DOCUMENT["components"]["schemas"]) {
+        if name.ends_with(|c: char| c.is_ascii_digit()) {
+            faults.push(format!("{name}: two types have this name, so that it got a number; rename one"));
+        }
+        if !name.chars().all(|c| c.is_ascii_alphanumeric()) {
+            faults.push(format!("{name}: a name is letters and digits"));
+        }
+        if text(&schema["description"]).is_empty() {
+            faults.push(format!("{name}: no description"));
+        }
+        walk(schema, name, &mut |place, value| {
+            for (member, property) in object(&value["properties"]) {
+                if text(&property["description"]).is_empty() && text(&resolve(property)["description"]).is_empty() {
+                    faults.push(format!("{place}.{member}: no description"));
+                }
+            }
+        });
+    }
+    walk(&DOCUMENT, "", &mut |place, value| {
+        let is_constant = |choice: &Value| choice.get("const").is_some();
+        if value["oneOf"].as_array().is_some_and(|choices| choices.iter().any(is_constant)) {
+            faults.push(format!("{place}: a choice of constants; it should be an enum"));
+        }
+        for keyword in ["schema", "items"] {
+            if value.get(keyword).is_some_and(Value::is_boolean) {
+                faults.push(format!("{place}/{keyword}: a schema that is true or false"));
+            }
+        }
+        for (member, property) in object(&value["properties"]) {
+            if property.is_boolean() {
+                faults.push(format!("{place}/properties/{member}: a schema that is true or false"));
+            }
+        }
+    });
+    assert!(faults.is_empty(), "{faults:#?}");
+}
+
+#[test]
+fn every_failure_is_a_problem() {
+    let mut faults = Vec::new();
+    for operation in operations() {
+        for (status, response) in object(&operation.value["responses"]) {
+            let response = resolve(response);
+            let schema = &response["content"]["application/json"]["schema"];
+            if status.starts_with(['4', '5']) && schema["$ref"] != "#/components/schemas/Problem" {
+                faults.push(format!("{} {status}: {response}", operation.name()));
+            }
+            if object(&response["headers"]).keys().all(|name| name != "X-Request-Id") {
+                faults.push(format!("{} {status}: no X-Request-Id", operation.name()));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{faults:#?}");
+}
+
+#[test]
+fn tags_and_operations_fit_together() {
+    let described: BTreeSet<&str> =
+        DOCUMENT["tags"].as_array().into_iter().flatten().map(|tag| text(&tag["name"])).collect();
+    let operations = operations();
+    let tags = operations.iter().flat_map(|operation| operation.value["tags"].as_array().into_iter().flatten());
+    let used: BTreeSet<&str> = tags.map(text).collect();
+    assert_eq!(used, described);
+}
+
+/// A handler says who may call it by taking an extractor of `authz` or `authn`, and that writes
+/// `x-access`.
 #[test]
 fn every_handler_says_who_may_call_it() {
     let silent: Vec<String> =

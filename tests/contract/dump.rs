@@ -1,6 +1,7 @@
 //! Everything a database holds, so that a test can tell that nothing changed.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use hub_tests::TestApp;
 use rusqlite::OpenFlags;
@@ -27,10 +28,38 @@ const MOVES_BY_ITSELF: [&str; 10] = [
 /// The rows of each table as text, sorted.
 pub type Dump = BTreeMap<String, Vec<String>>;
 
-pub async fn dump(app: &TestApp) -> Dump {
-    match app.sqlite_file() {
-        Some(file) => dump_sqlite(&file),
-        None => dump_postgres(app.app.config.database_url.expose_secret()).await,
+/// Reads all rows again and again. On PostgreSQL that is one prepared query on one connection.
+pub enum Dumper {
+    Sqlite(PathBuf),
+    Postgres { db: PgConnection, query: String },
+}
+
+impl Dumper {
+    pub async fn new(app: &TestApp) -> Self {
+        match app.sqlite_file() {
+            Some(file) => Self::Sqlite(file),
+            None => {
+                let url = app.app.config.database_url.expose_secret();
+                let mut db = PgConnection::connect(url).await.expect("a connection");
+                let query = postgres_query(&mut db).await;
+                Self::Postgres { db, query }
+            }
+        }
+    }
+
+    pub async fn dump(&mut self) -> Dump {
+        match self {
+            Self::Sqlite(file) => dump_sqlite(file),
+            Self::Postgres { db, query } => {
+                let query = sqlx::query_as(AssertSqlSafe(query.clone()));
+                let rows: Vec<(String, Vec<String>)> = query.fetch_all(db).await.expect("the rows");
+                let mut tables = BTreeMap::<String, Vec<Vec<String>>>::new();
+                for (table, row) in rows {
+                    tables.entry(table).or_default().push(row);
+                }
+                tables.into_iter().map(|(table, rows)| (table, sorted(rows))).collect()
+            }
+        }
     }
 }
 
@@ -86,21 +115,17 @@ fn sorted(mut lines: Vec<Vec<String>>) -> Vec<String> {
     lines.into_iter().map(|line| line.join(", ")).collect()
 }
 
-async fn dump_postgres(url: &str) -> Dump {
-    let mut db = PgConnection::connect(url).await.expect("a connection");
+/// Every row of every table, with the table's name.
+async fn postgres_query(db: &mut PgConnection) -> String {
     // Partitions are read through their table.
     let query = "SELECT c.table_name::text, c.column_name::text FROM information_schema.columns c \
-                 JOIN pg_class k ON k.relname = c.table_name AND k.relkind IN ('r', 'p') AND NOT k.relispartition \
+                 JOIN pg_class k ON k.relname = c.table_name AND k.relkind IN ('r', 'p') \
+                     AND NOT k.relispartition \
                  WHERE c.table_schema = 'public' ORDER BY c.table_name, c.ordinal_position";
-    let names: Vec<(String, String)> = sqlx::query_as(query).fetch_all(&mut db).await.expect("the columns");
-    let mut dump = Dump::new();
-    for (table, columns) in by_table(names) {
-        let values: Vec<String> =
-            columns.iter().map(|column| format!("'{column}=' || COALESCE({column}::text, 'Null')")).collect();
-        let query = format!("SELECT ARRAY[{}] FROM {table}", values.join(", "));
-        let rows: Vec<(Vec<String>,)> =
-            sqlx::query_as(AssertSqlSafe(query)).fetch_all(&mut db).await.expect("the rows");
-        dump.insert(table, sorted(rows.into_iter().map(|(row,)| row).collect()));
-    }
-    dump
+    let names: Vec<(String, String)> = sqlx::query_as(query).fetch_all(db).await.expect("the columns");
+    let tables = by_table(names).into_iter().map(|(table, columns)| {
+        let values = columns.iter().map(|column| format!("'{column}=' || COALESCE({column}::text, 'Null')"));
+        format!("SELECT '{table}', ARRAY[{}] FROM {table}", values.collect::<Vec<_>>().join(", "))
+    });
+    tables.collect::<Vec<_>>().join(" UNION ALL ")
 }

@@ -1,13 +1,14 @@
-//! What belongs to another tenant does not exist, a hub is nobody but itself, and who is refused has changed nothing.
+//! What belongs to another tenant does not exist, a hub is nobody but itself, and who is refused
+//! has changed nothing.
 
 use hub_cloud::authz::permission::{KeyAccess, Role, TABLE};
-use hub_tests::{Call, Client, Person, Reply, SimulatedHub, Tenant, backends};
+use hub_tests::{Backend, Call, Client, Person, Reply, SimulatedHub, Tenant, on_each_database};
 use reqwest::Method;
 use reqwest::header::HeaderName;
 use serde_json::json;
 
 use super::document::{Operation, operations};
-use super::dump::{differences, dump};
+use super::dump::{Dumper, differences};
 use super::world::{Objects, World};
 
 /// Objects in the path that are the platform's, and every tenant's to see.
@@ -17,33 +18,32 @@ fn is_of_no_tenant(operation: &Operation) -> bool {
     OF_NO_TENANT.contains(&operation.name().as_str())
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn another_tenants_objects_answer_as_ones_that_do_not_exist() {
-    for backend in backends() {
-        let world = World::new(backend).await;
-        let mut tried = 0;
-        for operation in operations() {
-            if !operation.access().starts_with("tenant:") || operation.path_parameters().is_empty() {
-                continue;
-            }
-            if is_of_no_tenant(&operation) {
-                world.request(&world.other.client, &operation, Objects::Real).await.call().await.expect(200);
-                continue;
-            }
-            // A header that contradicts the path is another matter: where the path names the tenant, the header is left out.
-            let (stranger, owner) = match operation.path.contains("{tenantUuid}") {
-                true => (&world.other.owner.client, &world.tenant.owner.client),
-                false => (&world.other.client, &world.tenant.client),
-            };
-            let foreign = world.request(stranger, &operation, Objects::Real).await.call().await.expect(404);
-            let unknown = world.request(stranger, &operation, Objects::Unknown).await.call().await.expect(404);
-            assert_eq!(without_id(&foreign), without_id(&unknown), "{}", operation.name());
-            let own = world.request(owner, &operation, Objects::Real).await.call().await;
-            assert!(own.status.is_success(), "the owner's own: {} {}: {}", own.asked, own.status, own.body);
-            tried += 1;
+on_each_database!(another_tenants_objects_answer_as_ones_that_do_not_exist);
+async fn another_tenants_objects_answer_as_ones_that_do_not_exist(backend: Backend) {
+    let world = World::new(backend).await;
+    let mut tried = 0;
+    for operation in operations() {
+        if !operation.access().starts_with("tenant:") || operation.path_parameters().is_empty() {
+            continue;
         }
-        assert!(tried > 5, "only {tried} operations have an object in their path");
+        if is_of_no_tenant(&operation) {
+            world.request(&world.other.client, &operation, Objects::Real).await.call().await.expect(200);
+            continue;
+        }
+        // A header that contradicts the path is another matter: where the path names the tenant,
+        // the header is left out.
+        let (stranger, owner) = match operation.path.contains("{tenantUuid}") {
+            true => (&world.other.owner.client, &world.tenant.owner.client),
+            false => (&world.other.client, &world.tenant.client),
+        };
+        let foreign = world.request(stranger, &operation, Objects::Real).await.call().await.expect(404);
+        let unknown = world.request(stranger, &operation, Objects::Unknown).await.call().await.expect(404);
+        assert_eq!(without_id(&foreign), without_id(&unknown), "{}", operation.name());
+        let own = world.request(owner, &operation, Objects::Real).await.call().await;
+        assert!(own.status.is_success(), "the owner's own: {} {}: {}", own.asked, own.status, own.body);
+        tried += 1;
     }
+    assert!(tried > 5, "only {tried} operations have an object in their path");
 }
 
 /// All of the answer that a caller could tell two cases apart by.
@@ -53,49 +53,46 @@ fn without_id(reply: &Reply) -> (String, String, Vec<String>) {
     (problem.code, problem.message, headers)
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn lists_show_nothing_of_another_tenant() {
-    for backend in backends() {
-        let world = World::new(backend).await;
-        let marks = [world.hub.hub_uuid.to_string(), world.tenant.tenant_uuid.to_string()];
-        let mut seen_by_owner = 0;
-        for operation in operations() {
-            let is_list = operation.method == "GET" && operation.path_parameters().is_empty();
-            if !is_list || !operation.path.starts_with("/tenant/") {
-                continue;
-            }
-            let path = world.path_of(&operation, Objects::Real).await;
-            let to_stranger = world.other.client.get(&path).call().await.expect(200).body;
-            let leak = marks.iter().find(|mark| to_stranger.contains(*mark));
-            assert_eq!(leak, None, "{} shows another tenant's: {to_stranger}", operation.name());
-            let to_owner = world.tenant.client.get(&path).call().await.expect(200).body;
-            seen_by_owner += usize::from(marks.iter().any(|mark| to_owner.contains(mark)));
+on_each_database!(lists_show_nothing_of_another_tenant);
+async fn lists_show_nothing_of_another_tenant(backend: Backend) {
+    let world = World::new(backend).await;
+    let marks = [world.hub.hub_uuid.to_string(), world.tenant.tenant_uuid.to_string()];
+    let mut seen_by_owner = 0;
+    for operation in operations() {
+        let is_list = operation.method == "GET" && operation.path_parameters().is_empty();
+        if !is_list || !operation.path.starts_with("/tenant/") {
+            continue;
         }
-        assert!(seen_by_owner >= 3, "only {seen_by_owner} lists show the owner their own");
+        let path = world.path_of(&operation, Objects::Real).await;
+        let to_stranger = world.other.client.get(&path).call().await.expect(200).body;
+        let leak = marks.iter().find(|mark| to_stranger.contains(*mark));
+        assert_eq!(leak, None, "{} shows another tenant's: {to_stranger}", operation.name());
+        let to_owner = world.tenant.client.get(&path).call().await.expect(200).body;
+        seen_by_owner += usize::from(marks.iter().any(|mark| to_owner.contains(mark)));
     }
+    assert!(seen_by_owner >= 3, "only {seen_by_owner} lists show the owner their own");
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_hub_acts_for_no_other_hub() {
-    for backend in backends() {
-        let world = World::new(backend).await;
-        let neighbour = SimulatedHub::claim(&world.tenant).await;
-        let mut tried = 0;
-        for operation in operations() {
-            if operation.access() != "hub" || !operation.path.contains("{hubUuid}") {
-                continue;
-            }
-            let reply = world.request(&neighbour.client, &operation, Objects::Real).await.call().await.expect(403);
-            assert_eq!(reply.problem().code, "OTHER_HUB");
-            let unknown = world.request(&neighbour.client, &operation, Objects::Unknown).await.call().await;
-            unknown.expect(403);
-            tried += 1;
+on_each_database!(a_hub_acts_for_no_other_hub);
+async fn a_hub_acts_for_no_other_hub(backend: Backend) {
+    let world = World::new(backend).await;
+    let neighbour = SimulatedHub::claim(&world.tenant).await;
+    let mut tried = 0;
+    for operation in operations() {
+        if operation.access() != "hub" || !operation.path.contains("{hubUuid}") {
+            continue;
         }
-        assert!(tried >= 3, "only {tried} operations name the hub");
+        let reply = world.request(&neighbour.client, &operation, Objects::Real).await.call().await.expect(403);
+        assert_eq!(reply.problem().code, "OTHER_HUB");
+        let unknown = world.request(&neighbour.client, &operation, Objects::Unknown).await.call().await;
+        unknown.expect(403);
+        tried += 1;
     }
+    assert!(tried >= 3, "only {tried} operations name the hub");
 }
 
-/// Everybody who has no business with an object of the first tenant, made once; who they are is said when they get in.
+/// Everybody who has no business with an object of the first tenant, made once; who they are is
+/// said when they get in.
 struct Intruders {
     /// Members by role.
     members: Vec<(Role, Client)>,
@@ -105,14 +102,15 @@ struct Intruders {
     platform_admin: Client,
     neighbour: SimulatedHub,
     foreign_hub: SimulatedHub,
-    /// The first tenant's, with a scope that no operation of these asks for; and one of the other tenant with all scopes.
+    /// The first tenant's, with a scope that no operation of these asks for; and one of the other
+    /// tenant with all scopes.
     weak_key: String,
     foreign_key: String,
 }
 
 impl Intruders {
     async fn new(world: &World) -> Self {
-        let nobody = Person::register(&world.app.client()).await.client;
+        let nobody = world.end_users[0].client.clone();
         Self {
             members: world.members().await,
             nobody,
@@ -156,7 +154,7 @@ impl Intruders {
                 }
             }
             // Of these only transfers name an object: a person's own part in them decides.
-            "user" => {
+            "user" | "app" => {
                 add("someone without a tenant", self.nobody.clone());
                 add("a platform administrator", self.platform_admin.clone());
                 add("a key", with_key(anyone.tenant(tenant_uuid), &self.weak_key));
@@ -182,61 +180,58 @@ impl Intruders {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn who_may_not_is_refused_and_changes_nothing() {
-    for backend in backends() {
-        let world = World::new(backend).await;
-        let intruders = Intruders::new(&world).await;
-        let (mut tried, mut faults) = (0, Vec::new());
-        for operation in operations() {
-            if operation.path_parameters().is_empty() || operation.access() == "public" || is_of_no_tenant(&operation) {
-                continue;
-            }
-            // The objects and the body are made first: what happens from then on is the intruders' doing. The tenant is the one they are members of.
-            let in_tenant = operation.path.replace("{tenantUuid}", &world.tenant.tenant_uuid.to_string());
-            let path = world.path_of(&Operation { path: in_tenant, ..operation.clone() }, Objects::Real).await;
-            let body = world.body(&operation).await;
-            let mut before = dump(&world.app).await;
-            for (who, client) in intruders.of(&world, &operation) {
-                let method: Method = operation.method.parse().expect("a method");
-                let request = client.request(method, &path);
-                let reply = match &body {
-                    Some(body) => request.json(body),
-                    None => request,
-                };
-                let reply = reply.call().await;
-                if !matches!(reply.status.as_u16(), 403 | 404) {
-                    faults.push(format!("{}: {who}: {} {}", operation.name(), reply.status, reply.body));
-                }
-                let after = dump(&world.app).await;
-                let changes = differences(&before, &after);
-                faults
-                    .extend(changes.into_iter().map(|change| format!("{}: {who} changed {change}", operation.name())));
-                before = after;
-                tried += 1;
-            }
+on_each_database!(who_may_not_is_refused_and_changes_nothing);
+async fn who_may_not_is_refused_and_changes_nothing(backend: Backend) {
+    let world = World::new(backend).await;
+    let intruders = Intruders::new(&world).await;
+    let mut dumper = Dumper::new(&world.app).await;
+    let (mut tried, mut faults) = (0, Vec::new());
+    for operation in operations() {
+        if operation.path_parameters().is_empty() || operation.access() == "public" || is_of_no_tenant(&operation) {
+            continue;
         }
-        assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
-        assert!(tried > 150, "only {tried} tries");
+        // The objects and the body are made first: what happens from then on is the intruders'
+        // doing. The tenant is the one they are members of.
+        let in_tenant = operation.path.replace("{tenantUuid}", &world.tenant.tenant_uuid.to_string());
+        let path = world.path_of(&Operation { path: in_tenant, ..operation.clone() }, Objects::Real).await;
+        let body = world.body(&operation).await;
+        let mut before = dumper.dump().await;
+        for (who, client) in intruders.of(&world, &operation) {
+            let method: Method = operation.method.parse().expect("a method");
+            let request = client.request(method, &path);
+            let reply = match &body {
+                Some(body) => request.json(body),
+                None => request,
+            };
+            let reply = reply.call().await;
+            if !matches!(reply.status.as_u16(), 403 | 404) {
+                faults.push(format!("{}: {who}: {} {}", operation.name(), reply.status, reply.body));
+            }
+            let after = dumper.dump().await;
+            let changes = differences(&before, &after);
+            faults.extend(changes.into_iter().map(|change| format!("{}: {who} changed {change}", operation.name())));
+            before = after;
+            tried += 1;
+        }
     }
+    assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
+    assert!(tried > 150, "only {tried} tries");
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_pending_transfer_is_seen_by_those_it_concerns() {
-    for backend in backends() {
-        let world = World::new(backend).await;
-        let offered = Tenant::create_by(&world.tenant.owner).await;
-        let request_uuid = offered.offer(&json!({"targetPersonaUuid": world.guest.login.persona_uuid})).await;
-        for (client, list, sees) in [
-            (&world.guest.client, "incoming", true),
-            (&world.guest.client, "outgoing", false),
-            (&world.tenant.owner.client, "outgoing", true),
-            (&world.tenant.owner.client, "incoming", false),
-            (&world.other.owner.client, "incoming", false),
-            (&world.other.owner.client, "outgoing", false),
-        ] {
-            let reply = client.get(&format!("/tenant/transfer-requests/{list}")).call().await.expect(200);
-            assert_eq!(reply.body.contains(&request_uuid), sees, "{list}: {}", reply.body);
-        }
+on_each_database!(a_pending_transfer_is_seen_by_those_it_concerns);
+async fn a_pending_transfer_is_seen_by_those_it_concerns(backend: Backend) {
+    let world = World::new(backend).await;
+    let offered = Tenant::create_by(&world.tenant.owner).await;
+    let request_uuid = offered.offer(&json!({"targetPersonaUuid": world.guest.login.persona_uuid})).await;
+    for (client, list, sees) in [
+        (&world.guest.client, "incoming", true),
+        (&world.guest.client, "outgoing", false),
+        (&world.tenant.owner.client, "outgoing", true),
+        (&world.tenant.owner.client, "incoming", false),
+        (&world.other.owner.client, "incoming", false),
+        (&world.other.owner.client, "outgoing", false),
+    ] {
+        let reply = client.get(&format!("/tenant/transfer-requests/{list}")).call().await.expect(200);
+        assert_eq!(reply.body.contains(&request_uuid), sees, "{list}: {}", reply.body);
     }
 }

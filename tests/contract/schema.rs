@@ -1,9 +1,10 @@
-//! The two databases hold the same: tables, columns, types, keys and indexes, read from the catalogs of databases that the service has made.
+//! Both databases have the same tables, columns, types, keys and indexes. They are read from the
+//! catalogs of databases that the service has created.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use hub_tests::postgres::Database;
-use hub_tests::{Backend, TestApp, backends};
+use hub_tests::{Backend, TestApp, on_postgres};
 use rusqlite::OpenFlags;
 use sqlx::{Connection, PgConnection};
 
@@ -25,11 +26,8 @@ type Schema = BTreeMap<String, Table>;
 /// The migration tool's own table is its own affair.
 const NOT_OURS: &str = "_sqlx_migrations";
 
-#[tokio::test(flavor = "multi_thread")]
-async fn both_databases_have_the_same_schema() {
-    if !backends().contains(&Backend::Postgres) {
-        return;
-    }
+on_postgres!(both_databases_have_the_same_schema);
+async fn both_databases_have_the_same_schema(_: Backend) {
     let app = TestApp::new(Backend::Sqlite).await;
     let sqlite = read_sqlite(&app.sqlite_file().expect("a file"));
     let database = Database::create().await;
@@ -67,7 +65,8 @@ fn column(kind: &str, may_be_null: bool) -> String {
     format!("{kind}{}", if may_be_null { " NULL" } else { "" })
 }
 
-/// `CREATE [UNIQUE] INDEX name ON table (columns) [WHERE predicate]` without what the two write differently.
+/// `CREATE [UNIQUE] INDEX name ON table (columns) [WHERE predicate]` without what the databases
+/// write differently.
 fn index(definition: &str) -> String {
     let unique = if definition.starts_with("CREATE UNIQUE") { "UNIQUE " } else { "" };
     let columns = definition.split_once('(').map_or("", |(_, columns)| columns);
@@ -84,25 +83,29 @@ fn read_sqlite(file: &std::path::Path) -> Schema {
         statement.query_map([table], read).expect("rows").collect::<Result<_, _>>().expect("texts")
     };
     let tables = texts(
-        "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND name <> ?1",
+        "SELECT name FROM sqlite_schema WHERE type = 'table' \
+         AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND name <> ?1",
         NOT_OURS,
     );
     let mut schema = Schema::new();
     for name in tables.into_iter().flatten() {
         let mut table = Table::default();
-        let columns =
-            "SELECT name, type, CASE WHEN \"notnull\" OR pk THEN '' ELSE 'NULL' END FROM pragma_table_info(?1)";
+        let columns = "SELECT name, type, CASE WHEN \"notnull\" OR pk THEN '' ELSE 'NULL' END \
+            FROM pragma_table_info(?1)";
         for row in texts(columns, &name) {
             table.columns.insert(row[0].clone(), column(&row[1], row[2] == "NULL"));
         }
         let key = "SELECT name FROM pragma_table_info(?1) WHERE pk ORDER BY pk";
         table.primary_key = texts(key, &name).into_iter().flatten().collect();
-        let indexes = "SELECT name, sql FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL AND tbl_name = ?1";
+        let indexes = "SELECT name, sql FROM sqlite_schema \
+            WHERE type = 'index' AND sql IS NOT NULL AND tbl_name = ?1";
         table.indexes = texts(indexes, &name).into_iter().map(|row| (row[0].clone(), index(&row[1]))).collect();
-        let unique = "SELECT (SELECT group_concat(name, ', ') FROM pragma_index_info(list.name)) \
+        let unique = "SELECT \
+            (SELECT group_concat(name, ', ') FROM pragma_index_info(list.name)) \
             FROM pragma_index_list(?1) AS list WHERE origin = 'u'";
         table.unique_constraints = texts(unique, &name).into_iter().flatten().collect();
-        let foreign = "SELECT group_concat(\"from\", ', '), \"table\", group_concat(\"to\", ', '), on_delete \
+        let foreign = "SELECT group_concat(\"from\", ', '), \"table\", \
+            group_concat(\"to\", ', '), on_delete \
             FROM (SELECT * FROM pragma_foreign_key_list(?1) ORDER BY id, seq) GROUP BY id";
         for row in texts(foreign, &name) {
             let on_delete = if row[3] == "NO ACTION" { String::new() } else { format!(" ON DELETE {}", row[3]) };
@@ -118,9 +121,12 @@ async fn read_postgres(url: &str) -> Schema {
     let mut schema = Schema::new();
     // Partitions are storage of the table they belong to.
     let columns: Vec<(String, String, String, bool)> = sqlx::query_as(
-        "SELECT c.relname::text, a.attname::text, format_type(a.atttypid, a.atttypmod), NOT a.attnotnull \
-         FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped \
-         WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relname <> $1",
+        "SELECT c.relname::text, a.attname::text, format_type(a.atttypid, a.atttypmod), \
+         NOT a.attnotnull \
+         FROM pg_class c JOIN pg_attribute a \
+         ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped \
+         WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') \
+         AND NOT c.relispartition AND c.relname <> $1",
     )
     .bind(NOT_OURS)
     .fetch_all(&mut db)
@@ -133,7 +139,8 @@ async fn read_postgres(url: &str) -> Schema {
     let indexes: Vec<(String, String, String)> = sqlx::query_as(
         "SELECT t.relname::text, c.relname::text, pg_get_indexdef(i.indexrelid) FROM pg_index i \
          JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_class t ON t.oid = i.indrelid \
-         WHERE NOT EXISTS (SELECT 1 FROM pg_constraint k WHERE k.conindid = i.indexrelid AND k.contype IN ('p', 'u'))",
+         WHERE NOT EXISTS (SELECT 1 FROM pg_constraint k \
+         WHERE k.conindid = i.indexrelid AND k.contype IN ('p', 'u'))",
     )
     .fetch_all(&mut db)
     .await

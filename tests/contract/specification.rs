@@ -1,5 +1,5 @@
-//! `docs/api/endpoints.tsv` lists every endpoint there is to be. Each is in the service's description as its row says, or in `not_built.txt`, which
-//! can only get shorter.
+//! `docs/api/endpoints.tsv` lists every endpoint of the API. Each one is described by the service
+//! as its row says, or is listed in `not_built.txt`, which may only get shorter.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -80,7 +80,8 @@ fn every_built_endpoint_is_as_its_row_says() {
     assert!(faults.is_empty(), "{faults:#?}");
 }
 
-/// Paths under `/tenant` that concern the caller and no single tenant: no tenant is named, and a user's token is enough.
+/// Paths under `/tenant` that concern the caller and no single tenant: they name no tenant, and a
+/// user token is enough.
 fn concerns_the_caller(endpoint: &Endpoint) -> bool {
     endpoint.path == "/tenant/tenants" || endpoint.path.starts_with("/tenant/transfer-requests")
 }

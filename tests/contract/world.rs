@@ -1,5 +1,7 @@
-//! Two tenants with one of everything, and everyone who may try an operation on it. Requests are made from the document alone: paths are filled with
-//! the first tenant's objects or with ones that are nowhere, bodies come from `samples.json` or, where it has none, from the body's schema.
+//! Two tenants with one of everything, and everyone who may try an operation on it. Requests are
+//! built from the document alone: paths are filled, by the subject of the operation, with objects
+//! of the first tenant or with ones that do not exist; bodies come from `samples.json` or, where it
+//! has none, from the schema of the body.
 
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,7 +20,8 @@ use uuid::Uuid;
 
 use super::document::{Operation, object, resolve};
 
-/// Bodies that a schema does not tell. A string that begins with `$` stands for a value of the world, see [`World::value`].
+/// Bodies that a schema does not tell. A string that begins with `$` stands for a value of the
+/// world, see [`World::value`].
 static SAMPLES: LazyLock<Map<String, Value>> =
     LazyLock::new(|| serde_json::from_str(include_str!("samples.json")).expect("samples.json is an object"));
 
@@ -33,6 +36,8 @@ pub struct World {
     pub admin: Client,
     /// Member of no tenant, until let in.
     pub guest: Person,
+    /// Two end users, who belong to no tenant and have nothing to do with each other.
+    pub end_users: [Person; 2],
     ble_event_id: i64,
     maker: Maker,
     /// Grows with every release that is made.
@@ -80,6 +85,7 @@ impl World {
         let events = tenant.client.get("/tenant/ble/events").call().await.expect(200).json();
         let ble_event_id = events["data"][0]["bleEventId"].as_i64().expect("a stored event");
         let guest = Person::register(&app.client()).await;
+        let end_users = [Person::register(&app.client()).await, Person::register(&app.client()).await];
         let admin = guest.as_platform_admin(&app).tenant(tenant.tenant_uuid);
         let app_uuid = release::make_app(&tenant, APP).await;
         let app_release = release::make_app_release(&tenant, app_uuid, &maker, &Recipe::app(APP, "1.0.0", 1)).await;
@@ -93,6 +99,7 @@ impl World {
             hub,
             admin,
             guest,
+            end_users,
             ble_event_id,
             maker,
             counter,
@@ -132,7 +139,8 @@ impl World {
             "hub" => self.hub.client.clone(),
             "platform" => self.admin.clone(),
             "user" => self.tenant.owner.client.clone(),
-            // A path that names the tenant needs no header, and may name another tenant of the same owner.
+            // A path that names the tenant needs no header, and may name another tenant of the same
+            // owner.
             _ if operation.path.contains("{tenantUuid}") => self.tenant.owner.client.clone(),
             _ => self.tenant.client.clone(),
         }
@@ -151,31 +159,9 @@ impl World {
     pub async fn path_of(&self, operation: &Operation, objects: Objects) -> String {
         let mut path = operation.path.clone();
         for name in operation.path_parameters() {
-            let object = match (name, objects) {
-                // One for each request: deleting it is one of them.
-                ("claimCode", Objects::Real) => self.tenant.claim_code().await,
-                ("apiKeyId", Objects::Real) => {
-                    self.tenant.api_key(json!({"scopes": ["hubs:read"]})).await.api_key_id.to_string()
-                }
-                ("tenantUuid", Objects::Real) if takes_the_tenant(operation) => {
-                    Tenant::create_by(&self.tenant.owner).await.tenant_uuid.to_string()
-                }
-                ("requestUuid", Objects::Real) => self.transfer_for(operation).await,
-                ("invitationId", Objects::Real) => self.invitation().await.0,
-                ("token", Objects::Real) => self.invitation().await.1,
-                ("targetPersonaUuid" | "personaUuid", Objects::Real) => {
-                    self.tenant.let_in(&self.guest, Role::Viewer).await.to_string()
-                }
-                // Which of the platform's releases it is matters to those who ask for it next.
-                ("releaseUuid", Objects::Real) if operation.method != "GET" => {
-                    let made = self.new_agent_release().await;
-                    made["releaseUuid"].as_str().expect("a release's uuid").to_owned()
-                }
-                ("policyUuid", Objects::Real) => self.policy_for(operation).await,
-                ("hubJobUuid" | "jobUuid", Objects::Real) => self.job().await,
-                ("id", Objects::Real) if operation.path.contains("/setup-delegations/") => self.delegation().await,
-                ("filename", Objects::Real) if operation.method == "PUT" => self.upload_path().await,
-                _ => self.object(name, objects),
+            let object = match objects {
+                Objects::Real => self.object(operation, name).await,
+                Objects::Unknown => unknown(operation, name),
             };
             path = path.replace(&format!("{{{name}}}"), &object);
         }
@@ -184,13 +170,47 @@ impl World {
 
     /// What has to be in the query for the operation to succeed.
     fn query_of(&self, operation: &Operation) -> String {
-        match operation.name().as_str() {
-            "GET /v1/agent/releases/latest" => "?architecture=x86_64".to_owned(),
-            "GET /tenant/downloads/asset-url" => {
-                format!("?category=HUB_AGENT&assetId={}", self.agent_release["assetId"])
-            }
-            "POST /tenant/hubs/{hubUuid}/jobs/app-remove" => format!("?appUuid={}", self.app_uuid),
+        match operation.id() {
+            "hub.getLatestAgentRelease" => "?architecture=x86_64".to_owned(),
+            "downloads.getAssetUrl" => format!("?category=HUB_AGENT&assetId={}", self.agent_release["assetId"]),
+            "hubJobs.removeApp" => format!("?appUuid={}", self.app_uuid),
             _ => String::new(),
+        }
+    }
+
+    /// The object that a parameter of the operation's path names: one that exists, and that this
+    /// can be done to.
+    async fn object(&self, operation: &Operation, name: &str) -> String {
+        match (operation.area(), name) {
+            ("tenants" | "transfers", "tenantUuid") if takes_the_tenant(operation) => {
+                Tenant::create_by(&self.tenant.owner).await.tenant_uuid.to_string()
+            }
+            (_, "tenantUuid") => self.tenant.tenant_uuid.to_string(),
+            ("tenants", "targetPersonaUuid") | ("personas", "personaUuid") => {
+                self.tenant.let_in(&self.guest, Role::Viewer).await.to_string()
+            }
+            ("transfers", "requestUuid") => self.transfer_for(operation).await,
+            ("invitations", "invitationId") => self.invitation().await.0,
+            ("invitations", "token") => self.invitation().await.1,
+            ("apiKeys", "apiKeyId") => {
+                self.tenant.api_key(json!({"scopes": ["hubs:read"]})).await.api_key_id.to_string()
+            }
+            // One for each request: deleting it is one of them.
+            ("claimCodes", "claimCode") => self.tenant.claim_code().await,
+            ("hubs", "address") => ADAPTER.to_owned(),
+            ("hubJobs", "jobUuid" | "hubJobUuid") | ("hub", "hubJobUuid") => self.job().await,
+            ("setupDelegations", "id") => self.delegation().await,
+            (_, "hubUuid" | "hub_uuid") => self.hub.hub_uuid.to_string(),
+            ("bleEvents", "bleEventId") => self.ble_event_id.to_string(),
+            ("apps", "appUuid") => self.app_uuid.to_string(),
+            ("hub", "appReleaseUuid") => self.app_release_uuid.clone(),
+            ("agentReleases", "releaseUuid") => release_uuid(&self.agent_release),
+            // Which of the platform's releases it is matters to those who ask for it next.
+            ("platformAgentReleases", "releaseUuid") => release_uuid(&self.new_agent_release().await),
+            ("updatePolicies" | "platformUpdatePolicies", "policyUuid") => self.policy_for(operation).await,
+            ("installer", "filename") if operation.method == "PUT" => self.upload_path().await,
+            ("installer", "filename") => "stable.json".to_owned(),
+            (area, _) => panic!("tests/contract/world.rs makes no object for `{{{name}}}` of {area} yet: add one"),
         }
     }
 
@@ -202,12 +222,13 @@ impl World {
         let state = if operation.path.ends_with("/resume") { "HALTED" } else { "RUNNING" };
         let now = self.app.app.clock.now();
         let mut tx = self.app.app.db.begin().await.expect("a transaction");
-        sql("INSERT INTO update_rollouts (policy_uuid, release_uuid, version, architecture, state, percent, is_wanted, next_step_at, \
-             judged_from, started, succeeded, failed, silent, created_at, updated_at) \
+        sql("INSERT INTO update_rollouts (policy_uuid, release_uuid, version, architecture, state, \
+             percent, is_wanted, next_step_at, judged_from, \
+             started, succeeded, failed, silent, created_at, updated_at) \
              VALUES ($1, $2, '1.0.0', 'x86_64', $3, 100, $4, $5, $5, 0, 0, 0, 0, $5, $5) \
              ON CONFLICT (policy_uuid, release_uuid) DO UPDATE SET state = excluded.state")
         .bind(policy_uuid.parse::<Uuid>().expect("a uuid"))
-        .bind(self.agent_release["releaseUuid"].as_str().and_then(|uuid| uuid.parse::<Uuid>().ok()).expect("a uuid"))
+        .bind(release_uuid(&self.agent_release).parse::<Uuid>().expect("a uuid"))
         .bind(state)
         .bind(true)
         .bind(now)
@@ -221,10 +242,11 @@ impl World {
     /// A job of the hub that nothing has come of yet; whatever was to be done before is done with.
     async fn job(&self) -> String {
         let mut tx = self.app.app.db.begin().await.expect("a transaction");
-        sql("UPDATE hub_jobs SET status = 'CANCELLED', finished_at = created_at WHERE finished_at IS NULL")
-            .execute(&mut tx)
-            .await
-            .expect("an end");
+        sql("UPDATE hub_jobs SET status = 'CANCELLED', finished_at = created_at \
+             WHERE finished_at IS NULL")
+        .execute(&mut tx)
+        .await
+        .expect("an end");
         tx.commit_unaudited("a test's own set-up").await.expect("a commit");
         self.tenant.remove(&self.hub, self.app_uuid).await.to_string()
     }
@@ -253,7 +275,8 @@ impl World {
         (invited["invitationId"].to_string(), mail::token_for(&self.app, &email).await)
     }
 
-    /// Invites somebody; answers the invitation. However often one address was mailed to before: that is slowed, which is no matter here.
+    /// Invites somebody; answers the invitation. However often one address was mailed to before:
+    /// that is slowed, which is no matter here.
     async fn invite(&self, tenant: &Tenant, email: &str) -> Value {
         let mut tx = self.app.app.db.begin().await.expect("a transaction");
         sql("DELETE FROM login_failures").execute(&mut tx).await.expect("a deletion");
@@ -269,38 +292,17 @@ impl World {
         let token = Uuid::new_v4().to_string();
         let now = self.app.app.clock.now();
         let mut tx = self.app.app.db.begin().await.expect("a transaction");
-        sql("INSERT INTO password_resets (token_hash, user_uuid, created_at, expires_at) VALUES ($1, $2, $3, $4)")
-            .bind(hub_cloud::sealing::hash(&token))
-            .bind(person.login.user_uuid)
-            .bind(now)
-            .bind(now.plus_secs(60))
-            .execute(&mut tx)
-            .await
-            .expect("a row");
+        sql("INSERT INTO password_resets (token_hash, user_uuid, created_at, expires_at) \
+             VALUES ($1, $2, $3, $4)")
+        .bind(hub_cloud::sealing::hash(&token))
+        .bind(person.login.user_uuid)
+        .bind(now)
+        .bind(now.plus_secs(60))
+        .execute(&mut tx)
+        .await
+        .expect("a row");
         tx.commit_unaudited("a test's own set-up").await.expect("a commit");
         token
-    }
-
-    fn object(&self, name: &str, objects: Objects) -> String {
-        match (name, objects) {
-            ("hubUuid" | "hub_uuid", Objects::Real) => self.hub.hub_uuid.to_string(),
-            ("tenantUuid", Objects::Real) => self.tenant.tenant_uuid.to_string(),
-            ("appUuid", Objects::Real) => self.app_uuid.to_string(),
-            ("appReleaseUuid", Objects::Real) => self.app_release_uuid.clone(),
-            ("releaseUuid", Objects::Real) => {
-                self.agent_release["releaseUuid"].as_str().expect("a release's uuid").to_owned()
-            }
-            ("filename", Objects::Real) => "stable.json".to_owned(),
-            ("address", Objects::Real) => ADAPTER.to_owned(),
-            ("address", Objects::Unknown) => "FF:FF:FF:FF:FF:FF".to_owned(),
-            ("bleEventId", Objects::Real) => self.ble_event_id.to_string(),
-            ("claimCode", Objects::Unknown) => "0000-0000-0000-0000".to_owned(),
-            ("apiKeyId", Objects::Unknown) => "999999999".to_owned(),
-            ("invitationId" | "id", Objects::Unknown) => "4242424242".to_owned(),
-            (_, Objects::Unknown) if name.to_lowercase().ends_with("uuid") => Uuid::new_v4().to_string(),
-            (_, Objects::Unknown) => "1".to_owned(),
-            (_, Objects::Real) => panic!("tests/contract/world.rs makes no object for `{{{name}}}` yet: add one"),
-        }
     }
 
     /// A request for the operation that would succeed if its caller may make it.
@@ -372,7 +374,7 @@ impl World {
                 json!(mail::token_for(&self.app, email).await)
             }
             "$appReleaseUuid" => json!(self.app_release_uuid),
-            "$agentReleaseUuid" => self.agent_release["releaseUuid"].clone(),
+            "$agentReleaseUuid" => json!(release_uuid(&self.agent_release)),
             "$appName" => json!(format!("app-{}", Uuid::new_v4().simple())),
             "$appRelease" => self.maker.body(&self.recipe(ReleaseKind::App), json!({})),
             "$agentRelease" => self.maker.body(&self.recipe(ReleaseKind::Agent), json!({"channel": "beta"})),
@@ -388,10 +390,26 @@ impl World {
     }
 }
 
-/// Operations after which the tenant in the path is gone, or cannot be asked the same again: they get one of their own.
+fn release_uuid(release: &Value) -> String {
+    release["releaseUuid"].as_str().expect("a release's uuid").to_owned()
+}
+
+/// A well-formed identifier that nothing has.
+fn unknown(operation: &Operation, name: &str) -> String {
+    let schema = operation.parameter_schema("path", name).expect("a described parameter");
+    match (schema["type"].as_str(), schema["format"].as_str(), name) {
+        (_, Some("uuid"), _) => Uuid::new_v4().to_string(),
+        (Some("integer"), ..) => "4242424242".to_owned(),
+        (.., "address") => "FF:FF:FF:FF:FF:FF".to_owned(),
+        (.., "claimCode") => "0000-0000-0000-0000".to_owned(),
+        _ => "1".to_owned(),
+    }
+}
+
+/// Operations after which the tenant in the path is gone, or cannot be asked the same again: they
+/// get one of their own.
 fn takes_the_tenant(operation: &Operation) -> bool {
-    let name = operation.name();
-    name == "DELETE /tenant/tenants/{tenantUuid}" || name == "POST /tenant/tenants/{tenantUuid}/transfer"
+    matches!(operation.id(), "tenants.delete" | "transfers.initiate")
 }
 
 /// The least value that the schema admits: required members only, one item where there must be one.

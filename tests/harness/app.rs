@@ -1,6 +1,5 @@
 //! The service itself, in this process, behind a real socket, on a database of its own.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
@@ -15,42 +14,20 @@ use secrecy::ExposeSecret;
 use tempfile::TempDir;
 
 use crate::client::Client;
-use crate::postgres::{self, Database};
+use crate::databases::Backend;
+use crate::postgres::Database;
 use crate::secrets;
-
-/// What a test can run on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Backend {
-    Sqlite,
-    Postgres,
-}
-
-impl fmt::Display for Backend {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Sqlite => "SQLite",
-            Self::Postgres => "PostgreSQL",
-        })
-    }
-}
-
-/// The databases to test on: SQLite always, PostgreSQL where one answers.
-pub fn backends() -> Vec<Backend> {
-    match postgres::is_reachable() {
-        true => vec![Backend::Sqlite, Backend::Postgres],
-        false => vec![Backend::Sqlite],
-    }
-}
 
 /// How the service is set up, where a test cares.
 #[derive(Clone, Default)]
 pub struct Options {
     pub clock: Option<Clock>,
-    /// Settings that differ from their defaults. Address, database, data directory and master key are the harness's.
+    /// Settings that differ from their defaults. Address, database, data directory and master key
+    /// are the harness's.
     pub settings: Settings,
 }
 
-/// A clock that stands still at `time`; the number is microseconds since 1970 and is the test's to move.
+/// A clock that stays at `time` until the test moves it. The number is microseconds since 1970.
 pub fn set_clock(time: Timestamp) -> (Clock, Arc<AtomicI64>) {
     let micros = Arc::new(AtomicI64::new(time.as_micros()));
     (Clock::Set(micros.clone()), micros)
@@ -83,8 +60,6 @@ impl TestApp {
     }
 
     pub async fn with(backend: Backend, options: Options) -> Self {
-        // Shown when the test fails: which of the two it was.
-        println!("on {backend}");
         let data_dir = Arc::new(tempfile::tempdir().expect("a directory"));
         let (url, storage) = match backend {
             Backend::Sqlite => (format!("sqlite:{}", sqlite_file(&data_dir).display()), Storage::Sqlite),

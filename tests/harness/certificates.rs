@@ -1,4 +1,5 @@
-//! Keys, requests and certificates: made quickly in this process, or made and checked by OpenSSL's command line as anybody would.
+//! Keys, requests and certificates: made quickly in this process, or made and checked by OpenSSL's
+//! command line as anybody would.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -30,7 +31,7 @@ impl SimulatedHub {
         self.client.post(&path).json(&json!({"csr": csr})).call().await
     }
 
-    /// A certificate for a new key, with what it takes to connect with it.
+    /// A certificate for a new key, with the parts a client connects with.
     pub async fn certificate(&self) -> HubCertificate {
         let (key, csr) = request();
         HubCertificate { key, issued: self.ask_for_certificate(&csr).await.expect(200).data() }

@@ -1,4 +1,5 @@
-//! A caller over HTTP: where to, and with which headers. Answers are read whole, so that a failed assertion can show them.
+//! A caller over HTTP: where to, and with which headers. Answers are read whole, so that a failed
+//! assertion can show them.
 
 use std::sync::Once;
 use std::time::Duration;
@@ -9,6 +10,7 @@ use reqwest::{Method, RequestBuilder, StatusCode};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::documented;
 use crate::secrets::{self, NotedRequest};
 
 /// Makes the process's one TLS provider the default.
@@ -80,7 +82,7 @@ impl Client {
 /// Sends a request and reads the whole answer.
 pub trait Call {
     fn call(self) -> impl Future<Output = Reply> + Send;
-    /// As `call`, for callers to whom the service may be away.
+    /// As `call`, where the service may be unreachable.
     fn try_call(self) -> impl Future<Output = reqwest::Result<Reply>> + Send;
 }
 
@@ -93,6 +95,7 @@ impl Call for RequestBuilder {
         let (http, request) = self.build_split();
         let request = request?;
         let asked = format!("{} {}", request.method(), request.url());
+        let (method, path) = (request.method().clone(), request.url().path().to_owned());
         let noted = NotedRequest::of(&request);
         let response = http.execute(request).await?;
         let (status, headers) = (response.status(), response.headers().clone());
@@ -101,6 +104,9 @@ impl Call for RequestBuilder {
         let body = if is_stream { Default::default() } else { response.bytes().await? };
         let body = String::from_utf8_lossy(&body).into_owned();
         secrets::note(&noted, &body);
+        if let Err(fault) = documented::check(&method, &path, status.as_u16(), &headers, &body) {
+            panic!("{asked} was answered otherwise than the API's description says: {fault}");
+        }
         Ok(Reply { asked, status, headers, body })
     }
 }

@@ -1,4 +1,5 @@
-//! A PostgreSQL server of a test's own, to be stopped and started. PostgreSQL refuses to run as root; then it runs as its package's user.
+//! A PostgreSQL server of a test's own, to be stopped and started. PostgreSQL refuses to run as
+//! root; then it runs as its package's user.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -80,7 +81,7 @@ impl Drop for Cluster {
 }
 
 fn run(command: &mut Command) {
-    // Not piped: a server that goes on would keep a pipe open.
+    // Not piped: a server that keeps running would hold a pipe open.
     let status = command.stdout(std::process::Stdio::null()).status();
     assert!(status.as_ref().is_ok_and(|status| status.success()), "{command:?}: {status:?}");
 }

@@ -1,4 +1,4 @@
-//! Jobs, as operators make them and as hubs see them.
+//! Jobs, as operators create them and as hubs receive them.
 
 use hub_protocol::hub::DesiredState;
 use hub_protocol::job::DesiredJob;
@@ -25,7 +25,7 @@ impl Tenant {
         self.client.post(&path).call().await.expect(201).data()
     }
 
-    /// The job with what is wanted and what came of it.
+    /// The job as the API shows it, with its result.
     pub async fn job(&self, hub: &SimulatedHub, job: HubJobUuid) -> Value {
         let path = format!("/tenant/hub-monitoring/{}/jobs/{job}", hub.hub_uuid);
         self.client.get(&path).call().await.expect(200).data()

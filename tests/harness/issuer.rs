@@ -1,4 +1,5 @@
-//! Issuers of people's tokens: a certified OpenID Connect provider as a process, and one of the test's own, whose every word the test chooses.
+//! Issuers of people's tokens: a certified OpenID Connect provider as a process, and one of the
+//! test's own, whose every word the test chooses.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -30,7 +31,7 @@ use crate::process::Process;
 pub const AUDIENCE: &str = "https://hubs.example.com";
 pub const CLIENT_ID: &str = "hub-cloud-cli";
 
-/// The settings of a service that takes the issuer's tokens.
+/// The settings of a service that accepts the issuer's tokens.
 pub fn settings(issuer: &str) -> Settings {
     Settings {
         oidc_issuer: Some(issuer.to_owned()),
@@ -151,7 +152,7 @@ pub enum Conduct {
     Silent,
     /// It calls itself something else.
     OtherName,
-    /// The keys are somewhere else, it says with a redirect.
+    /// The key URL answers with a redirect.
     Redirects,
     /// The key set is this text.
     KeySet(String),
@@ -205,7 +206,7 @@ impl OwnIssuer {
         self.shared.lock().expect("the issuer").fetches
     }
 
-    /// Claims that make a good access token from `now`, in seconds, on.
+    /// Claims of an access token that is valid from `now`, in seconds.
     pub fn claims(&self, subject: &str, now: i64) -> Value {
         json!({"iss": self.url, "aud": AUDIENCE, "sub": subject, "iat": now, "exp": now + 600, "jti": Uuid::new_v4()})
     }

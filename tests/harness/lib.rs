@@ -1,10 +1,12 @@
-//! What every test starts from: the real service on either database, callers of every kind, and the real programs as processes.
-//! Nothing of the product is replaced here but the clock.
+//! What every test starts from: the real service on either database, callers of every kind, and the
+//! real programs as processes. Nothing of the product is replaced here but the clock.
 
 pub mod app;
 pub mod certificates;
 pub mod client;
 pub mod cluster;
+pub mod databases;
+pub mod documented;
 pub mod fleet;
 pub mod hub;
 pub mod issuer;
@@ -17,8 +19,9 @@ pub mod s3;
 pub mod secrets;
 pub mod stream;
 
-pub use app::{Backend, Options, TestApp, backends};
+pub use app::{Options, TestApp};
 pub use client::{Call, Client, Reply};
+pub use databases::Backend;
 pub use hub::SimulatedHub;
 pub use mail::MailServer;
 pub use people::{ApiKey, Person, Tenant};
@@ -26,8 +29,8 @@ pub use process::{Cloud, Process};
 pub use release::{Maker, Recipe};
 pub use stream::Follower;
 
-/// Says on standard error, past the test runner's capture, what was left out and what it takes. Where nothing may be left out
-/// (`HUB_TESTS_REQUIRE=1`), leaving it out is the failure.
+/// Reports on standard error, past the test runner's capture, that a test was skipped and what it
+/// needs. With `HUB_TESTS_REQUIRE=1` nothing may be skipped, and the test fails instead.
 pub fn skip(what: &str, needs: &str) {
     use std::io::Write;
     let line = format!("skipped: {what} needs {needs}\n");
@@ -37,7 +40,7 @@ pub fn skip(what: &str, needs: &str) {
     let _ = std::io::stderr().write_all(line.as_bytes());
 }
 
-/// A NATS server to connect replicas with, at `HUB_TESTS_NATS_URL`; says so when none is there.
+/// The NATS server at `HUB_TESTS_NATS_URL`. A test without one reports that it was skipped.
 pub fn nats_url() -> Option<String> {
     let given = std::env::var("HUB_TESTS_NATS_URL").ok().filter(|url| !url.is_empty());
     let url = given.unwrap_or_else(|| "nats://127.0.0.1:4222".to_owned());

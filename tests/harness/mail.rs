@@ -18,7 +18,8 @@ pub const USER: &str = "hubs";
 pub const PASSWORD: &str = "p@ss:w/rd";
 const PASSWORD_IN_URL: &str = "p%40ss%3Aw%2Frd";
 
-/// How long a mail may take: a service that was killed while it sent one has it leased for two minutes.
+/// How long a mail may take: a service that was killed while it sent one has it leased for two
+/// minutes.
 const PATIENCE: Duration = Duration::from_secs(180);
 
 /// Runs until it is dropped, or stopped.
@@ -32,7 +33,7 @@ pub struct MailServer {
 }
 
 impl MailServer {
-    /// One that takes mail over STARTTLS alone; none where it cannot be had.
+    /// A server that accepts mail over STARTTLS only; none where it cannot be installed.
     pub async fn start() -> Option<Self> {
         Self::started(false).await
     }
@@ -71,7 +72,7 @@ impl MailServer {
         Some(Self { process, lines, port, certificate, is_plain })
     }
 
-    /// What a service is told to send its mail with.
+    /// The `smtp-url` of a service that sends its mail here.
     pub fn url(&self) -> String {
         let tls = if self.is_plain { "" } else { "?tls=required" };
         format!("smtp://{USER}:{PASSWORD_IN_URL}@localhost:{}{tls}", self.port)
@@ -86,7 +87,7 @@ impl MailServer {
         *self = Self::spawn(self.port, self.is_plain).await.expect("the mail server starts again");
     }
 
-    /// What it tells next: a mail, or what it refused.
+    /// The next line it reports: a mail, or a refusal.
     pub async fn next(&mut self) -> Value {
         let line = tokio::time::timeout(PATIENCE, self.lines.next_line()).await.expect("mail in time");
         let line = line.expect("the mail server's output").expect("the mail server runs");

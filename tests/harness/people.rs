@@ -34,7 +34,7 @@ pub struct Login {
 }
 
 impl Login {
-    /// The login that the access token says it belongs to.
+    /// The login named in the access token.
     pub fn login_uuid(&self) -> Uuid {
         let payload = self.access_token.split('.').nth(1).expect("a token has a payload");
         let payload = URL_SAFE_NO_PAD.decode(payload).expect("the payload is base64");
@@ -55,12 +55,12 @@ impl Person {
         Self { email, login, client }
     }
 
-    /// The same person with a token that says platform administrator.
+    /// The same person with the token of a platform administrator.
     pub fn as_platform_admin(&self, app: &TestApp) -> Client {
         let login_uuid = self.login.login_uuid();
         let Login { user_uuid, persona_uuid, .. } = self.login;
         let user = User { user_uuid, persona_uuid, is_platform_admin: true, session: Session::Login(login_uuid) };
-        let (token, _) = user::issue(&app.app, &user, login_uuid, app.app.clock.now()).expect("a token");
+        let (token, _) = user::issue(&app.app.parts().authn, &user, login_uuid, app.app.clock.now()).expect("a token");
         self.client.bearer(&token)
     }
 }
@@ -112,7 +112,7 @@ impl Tenant {
         persona_uuid.unwrap_or_else(|| panic!("no personaUuid in {member}"))
     }
 
-    /// A new API key; the body says with which scopes and the like, and needs no name.
+    /// A new API key with the scopes and settings in `body`, which needs no name.
     pub async fn api_key(&self, mut body: serde_json::Value) -> ApiKey {
         body["name"] = json!("a back-end");
         let reply = self.client.post("/tenant/api-keys").json(&body).call().await.expect(201).json();
@@ -141,8 +141,9 @@ impl Tenant {
         let id: String = Uuid::new_v4().simple().to_string().chars().take(8).collect();
         let secret = Uuid::new_v4().simple().to_string();
         let mut tx = app.app.db.begin().await.expect("a transaction");
-        sql("INSERT INTO api_keys (tenant_uuid, key_prefix, secret_hash, name, scopes, rate_limit_per_minute, \
-             created_by_user_uuid, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)")
+        sql("INSERT INTO api_keys (tenant_uuid, key_prefix, secret_hash, name, scopes, \
+             rate_limit_per_minute, created_by_user_uuid, created_at) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8)")
         .bind(self.tenant_uuid)
         .bind(id.as_str())
         .bind(hub_cloud::sealing::hash(&secret))

@@ -1,10 +1,12 @@
-//! PostgreSQL databases of a test's own. The schema is built once a run, in a template; each test gets a copy and drops it.
+//! PostgreSQL databases of a test's own. The schema is built once a run, in a template; each test
+//! gets a copy and drops it.
 
 use std::net::{TcpStream, ToSocketAddrs};
 use std::path::Path;
 use std::str::FromStr;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use hub_cloud::clock::Clock;
@@ -13,29 +15,30 @@ use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor};
 use tokio::sync::OnceCell;
 
-/// Where databases are made. The user must be allowed to.
+/// The server that holds the test databases. The user must be allowed to create them.
 pub static SERVER: LazyLock<String> = LazyLock::new(|| {
     let given = std::env::var("HUB_TESTS_POSTGRES_URL").ok().filter(|url| !url.is_empty());
     given.unwrap_or_else(|| "postgres://postgres@127.0.0.1:5432/postgres".to_owned())
 });
 
-/// Whether a PostgreSQL answers there; says so once when none does.
+/// Whether a PostgreSQL server accepts connections there.
 pub fn is_reachable() -> bool {
     static REACHABLE: LazyLock<bool> = LazyLock::new(|| {
         let options = options(&SERVER);
-        let address = (options.get_host(), options.get_port());
-        let mut addresses = address.to_socket_addrs().into_iter().flatten();
-        let reachable = addresses.any(|address| TcpStream::connect_timeout(&address, Duration::from_secs(2)).is_ok());
-        if !reachable {
-            let server = format!("PostgreSQL at {}:{} (HUB_TESTS_POSTGRES_URL)", address.0, address.1);
-            crate::skip("every test on PostgreSQL", &server);
-        }
-        reachable
+        let addresses = (options.get_host(), options.get_port()).to_socket_addrs();
+        let mut addresses = addresses.into_iter().flatten();
+        addresses.any(|address| TcpStream::connect_timeout(&address, Duration::from_secs(2)).is_ok())
     });
     *REACHABLE
 }
 
-/// A database that is dropped with this value.
+/// Where PostgreSQL was expected, for people.
+pub fn place() -> String {
+    let options = options(&SERVER);
+    format!("PostgreSQL at {}:{} (HUB_TESTS_POSTGRES_URL)", options.get_host(), options.get_port())
+}
+
+/// A database that is dropped after this value.
 pub struct Database {
     name: String,
     pub url: String,
@@ -47,6 +50,9 @@ impl Database {
         let template = template().await;
         let name = format!("hub_tests_{}_{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         run(&format!("CREATE DATABASE {name} TEMPLATE {template}")).await;
+        // No test stops this server, so a commit that is not yet on its disk is as good as one that
+        // is.
+        run(&format!("ALTER DATABASE {name} SET synchronous_commit = off")).await;
         let url = url_of(&name);
         Self { name, url }
     }
@@ -54,17 +60,25 @@ impl Database {
 
 impl Drop for Database {
     fn drop(&mut self) {
-        let statement = format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name);
-        // The test's own runtime may be ending, and a destructor cannot wait on it.
-        let dropping = std::thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-            runtime.expect("a runtime").block_on(run(&statement));
-        });
-        let _ = dropping.join();
+        // A drop waits for a checkpoint of the whole server, so a test does not wait for the drop.
+        let _ = DROPPED.send(std::mem::take(&mut self.name));
     }
 }
 
-/// The run's template, made by whoever asks first.
+/// The names of databases that are no longer used. A thread drops them one by one; the next run
+/// drops what is left when this process ends.
+static DROPPED: LazyLock<Sender<String>> = LazyLock::new(|| {
+    let (sender, names) = std::sync::mpsc::channel::<String>();
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        for name in names {
+            runtime.block_on(run(&format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)")));
+        }
+    });
+    sender
+});
+
+/// The run's template, created on first use.
 async fn template() -> &'static str {
     static TEMPLATE: OnceCell<String> = OnceCell::const_new();
     let made = TEMPLATE.get_or_init(|| async {
@@ -79,7 +93,8 @@ async fn template() -> &'static str {
     made.await
 }
 
-/// Databases of runs that ended without cleaning up; this process's template is always one, since nothing runs after the last test.
+/// Databases of runs that ended without cleaning up; this process's template is always one, since
+/// nothing runs after the last test.
 async fn drop_left_overs() {
     let mut server = connect().await;
     let query = "SELECT datname FROM pg_database WHERE datname LIKE 'hub\\_tests\\_%'";

@@ -1,5 +1,5 @@
-//! The real programs, started, killed and started again. They are taken from where cargo put them beside the tests, so whoever runs the tests builds
-//! them first (`tests/run` does).
+//! The real programs, started, killed and started again. They are taken from where cargo put them
+//! beside the tests, so whoever runs the tests builds them first (`tests/run` does).
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -12,10 +12,10 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 use tokio::sync::watch;
 
-use crate::app::Backend;
+use crate::databases::Backend;
 use crate::postgres::Database;
 
-/// A start that takes longer has failed.
+/// The longest time a start may need.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 /// Lines kept to show when something goes wrong.
 const KEPT_LINES: usize = 40;
@@ -67,7 +67,7 @@ impl Process {
         Self { name: name.to_owned(), child, lines, listening }
     }
 
-    /// The URL it says it listens on, once it does.
+    /// The URL it listens on, from its log.
     pub async fn url(&mut self) -> String {
         let url = async { Some(self.listening.wait_for(Option::is_some).await.ok()?.clone().unwrap_or_default()) };
         let url = tokio::time::timeout(START_TIMEOUT, url).await.ok().flatten();
@@ -84,7 +84,8 @@ impl Process {
         self.child.id().expect("it was not waited for")
     }
 
-    /// Memory that is its own. Pages of the program are not: they become private whenever another process that runs it ends.
+    /// Memory that is its own. Pages of the program are not: they become private whenever another
+    /// process that runs it ends.
     pub fn resident_bytes(&self) -> u64 {
         let path = format!("/proc/{}/smaps_rollup", self.id());
         let text = std::fs::read_to_string(path).expect("the process's memory");

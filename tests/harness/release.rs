@@ -1,4 +1,5 @@
-//! Somebody who makes releases: keys of their own, manifests, signatures, and the requests that bring a release into a service.
+//! Somebody who makes releases: keys of their own, manifests, signatures, and the requests that
+//! bring a release into a service.
 
 use std::path::{Path, PathBuf};
 
@@ -68,7 +69,7 @@ impl Maker {
         PublicKey::from_secret_key(&self.key).expect("a public key")
     }
 
-    /// The body that makes this release, with whatever else `more` has.
+    /// The body of the request that creates this release, with the fields of `more`.
     pub fn body(&self, recipe: &Recipe, more: Value) -> Value {
         let manifest = recipe.manifest();
         let mut body = json!({"manifest": manifest, "signature": self.sign(&manifest)});
@@ -78,7 +79,7 @@ impl Maker {
     }
 }
 
-/// A release to be made.
+/// A release to create.
 #[derive(Clone, Debug)]
 pub struct Recipe {
     pub kind: ReleaseKind,
@@ -146,7 +147,7 @@ pub async fn upload(client: &Client, made: &Value, file: &[u8]) -> Reply {
     client.put(url).body(file.to_vec()).call().await
 }
 
-/// Makes a release and uploads its file; answers it as it was made.
+/// Creates a release and uploads its file; returns the release as created.
 async fn make_at(client: &Client, path: &str, body: &Value, file: &[u8]) -> Value {
     let made: Value = client.post(path).json(body).call().await.expect(201).data();
     upload(client, &made, file).await.expect(200);
@@ -172,7 +173,7 @@ pub async fn make_app_release(tenant: &Tenant, app_uuid: AppUuid, maker: &Maker,
     make_at(&tenant.client, &path, &maker.body(recipe, json!({})), &recipe.file).await
 }
 
-/// A file that nobody has to hold in memory: the same bytes each time it is made.
+/// A file that is generated, so that nothing holds it in memory: the same bytes each time.
 #[derive(Clone, Copy, Debug)]
 pub struct LargeFile {
     pub mebibytes: u32,
@@ -200,14 +201,14 @@ impl LargeFile {
         hex::encode(digest.finalize())
     }
 
-    /// The body that makes a release of it.
+    /// The body of the request that creates a release of it.
     pub fn release(self, maker: &Maker, recipe: &Recipe) -> Value {
         let manifest = ReleaseManifest { size_bytes: self.size_bytes(), sha256: self.sha256(), ..recipe.parsed() };
         let manifest = serde_json::to_string(&manifest).expect("JSON");
         json!({"manifest": manifest, "signature": maker.sign(&manifest)})
     }
 
-    /// Sends it as it is made; the client must have the time.
+    /// Sends it as it is generated. The client needs a long timeout.
     pub async fn upload(self, http: &reqwest::Client, url: &str) {
         let parts = self.parts().map(Ok::<_, std::io::Error>);
         let body = reqwest::Body::wrap_stream(futures_util::stream::iter(parts));
@@ -216,7 +217,7 @@ impl LargeFile {
         assert_eq!(response.status(), 200, "{}", response.text().await.unwrap_or_default());
     }
 
-    /// Fetches it and throws it away, but for its digest, which it answers.
+    /// Downloads it and returns its digest.
     pub async fn download(self, http: &reqwest::Client, url: &str) -> String {
         let mut response = http.get(url).send().await.expect("an answer");
         assert_eq!(response.status(), 200);
@@ -228,7 +229,7 @@ impl LargeFile {
     }
 }
 
-/// A client that waits for as long as a large file takes.
+/// A client with a timeout that is long enough for a large file.
 pub fn patient_client() -> reqwest::Client {
     crate::client::install_tls();
     reqwest::Client::builder().no_proxy().build().expect("a client")

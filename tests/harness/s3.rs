@@ -36,7 +36,7 @@ impl S3Server {
                 let service = service.clone();
                 tokio::spawn(async move {
                     let connection = auto::Builder::new(TokioExecutor::new());
-                    // A client that goes away is no matter.
+                    // A client may disconnect.
                     let _ = connection.serve_connection(TokioIo::new(socket), service).await;
                 });
             }

@@ -1,5 +1,6 @@
-//! Every password, token, key and code that a test sends or is given, so that it can be looked for where it must not be. A service on SQLite is
-//! searched when its test ends, whatever the test was about.
+//! Every password, token, key and code that a test sends or is given, so that it can be looked for
+//! where it must not be. A service on SQLite is searched when its test ends, whatever the test was
+//! about.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! A reader of a live stream that loses its connection again and again and resumes with `Last-Event-ID`.
+//! A reader of a live stream that loses its connection again and again and resumes with
+//! `Last-Event-ID`.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -38,7 +39,7 @@ impl Follower {
             let mut last_id = THE_BEGINNING.to_owned();
             loop {
                 let cut_after = random.random_range(1..=most_events);
-                // A service that is away is what this reader is made for.
+                // The service may be down; this reader reconnects.
                 let _ = read(&client, &path, &mut last_id, cut_after, &kept).await;
                 tokio::time::sleep(BETWEEN_TRIES).await;
             }

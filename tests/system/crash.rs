@@ -1,11 +1,13 @@
-//! Agent and service are killed again and again, at moments nobody chose, while the agent hears a thousand advertisements a second. What had reached
-//! the agent's disk is stored once, nothing is stored twice, and a reader of the live stream that loses its connection too sees all of it, in order.
+//! Agent and service are killed again and again, at moments nobody chose, while the agent hears a
+//! thousand advertisements a second. What had reached the agent's disk is stored once, nothing is
+//! stored twice, and a reader of the live stream that loses its connection too sees all of it, in
+//! order.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use hub_tests::{Backend, Client, Cloud, Follower, Process, Tenant, backends};
+use hub_tests::{Backend, Client, Cloud, Follower, Process, Tenant, on_each_database};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use rusqlite::OpenFlags;
@@ -66,7 +68,7 @@ impl Agent {
         let Ok(spool) = rusqlite::Connection::open_with_flags(&file, OpenFlags::SQLITE_OPEN_READ_ONLY) else {
             return BTreeSet::new();
         };
-        // Killed before it had made the table.
+        // Killed before it created the table.
         let Ok(mut segments) = spool.prepare("SELECT body FROM segments WHERE kind = 1") else {
             return BTreeSet::new();
         };
@@ -99,7 +101,8 @@ fn seed() -> u64 {
     seed
 }
 
-async fn kills_at_any_moment(backend: Backend) {
+on_each_database!(kills_neither_lose_nor_duplicate_events);
+async fn kills_neither_lose_nor_duplicate_events(backend: Backend) {
     println!("on {backend}");
     let seed = seed();
     let mut random = SmallRng::seed_from_u64(seed);
@@ -148,16 +151,4 @@ async fn kills_at_any_moment(backend: Backend) {
     assert_eq!(ids(&mut seen.iter().map(|event| &event.data)), ids(&mut stored.iter()), "each once, in order");
     assert!(seen.iter().all(|event| event.data["receivedAt"] == event.id), "an event's id is when it was received");
     println!("{KILLS} kills: {} events stored, {} of them seen on disk by a kill", stored.len(), must_arrive.len());
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn nothing_is_lost_or_doubled_on_sqlite() {
-    kills_at_any_moment(Backend::Sqlite).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn nothing_is_lost_or_doubled_on_postgres() {
-    if backends().contains(&Backend::Postgres) {
-        kills_at_any_moment(Backend::Postgres).await;
-    }
 }

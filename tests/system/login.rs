@@ -1,4 +1,5 @@
-//! `hub-cloud login` at a certified OpenID Connect provider, by somebody who fills in its forms; and what the token opens.
+//! `hub-cloud login` at a certified OpenID Connect provider, by somebody who fills in its forms;
+//! and what the token opens.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
@@ -8,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use hub_tests::issuer::{AUDIENCE, CLIENT_ID, Provider, settings};
 use hub_tests::process::program;
-use hub_tests::{Call, Options, SimulatedHub, TestApp, backends};
+use hub_tests::{Backend, Call, Options, SimulatedHub, TestApp, on_each_database};
 use reqwest::header::{COOKIE, LOCATION, SET_COOKIE};
 use reqwest::{Response, StatusCode, Url};
 use serde_json::{Value, json};
@@ -16,7 +17,7 @@ use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::process::{Child, Command};
 
-/// Nothing here takes long.
+/// The longest time any step may need.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A person's home and browser.
@@ -167,8 +168,8 @@ fn age(path: &Path) {
     std::fs::write(path, session.to_string()).expect("a session");
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_login_opens_the_service() {
+on_each_database!(login_at_the_provider_opens_the_service);
+async fn login_at_the_provider_opens_the_service(backend: Backend) {
     let Some(provider) = Provider::start().await else { return };
     let terminal = Terminal::new(&provider.url);
     let nobody = terminal.token().await.expect_err("no session");
@@ -188,57 +189,49 @@ async fn a_login_opens_the_service() {
     let administrator = Terminal::new(&provider.url);
     administrator.log_in("admin").await;
     let admin_token = administrator.token().await.expect("a token");
-    for backend in backends() {
-        let settings = settings(&provider.url);
-        let app = TestApp::with(backend, Options { settings, ..Options::default() }).await;
-        let ada = app.client().bearer(&tokens[0]);
-        // Whoever comes first, at once.
-        let first = (0..8).map(|_| ada.get("/tenant/tenants").call());
-        for reply in futures_util::future::join_all(first).await {
-            reply.expect(200);
-        }
-        app.client().bearer(&token).get("/tenant/tenants").call().await.expect(200);
-        let founded = ada.post("/tenant/tenants").json(&json!({"name": "Warehouse"})).call().await.expect(200).json();
-        let tenant_uuid = founded["data"]["tenantUuid"].as_str().expect("a tenant").parse().expect("a uuid");
-        let tenants = ada.get("/tenant/tenants").call().await.expect(200).json();
-        assert_eq!(tenants["data"].as_array().map(Vec::len), Some(1), "{tenants}");
-        let ada = ada.tenant(tenant_uuid);
-        let path = format!("/tenant/tenants/{tenant_uuid}/members");
-        let members = ada.get(&path).call().await.expect(200).json();
-        assert_eq!(members["data"][0]["email"], "ada@example.com", "{members}");
-        assert_eq!(members["data"][0]["nickname"], "The ada", "{members}");
-        let code = ada.post("/tenant/hubs/claim-codes").json(&json!({})).call().await.expect(200).json();
-        let hub =
-            SimulatedHub::claim_with(&app.client(), code["data"]["claimCode"].as_str().expect("a code"), "hw").await;
-        let hubs = ada.get("/tenant/hubs").call().await.expect(200).body;
-        assert!(hubs.contains(&hub.hub_uuid.to_string()), "{hubs}");
-        let block = format!("/platform/hubs/{}/block", hub.hub_uuid);
-        ada.post(&block).json(&json!({"reason": "a test"})).call().await.expect(403);
-        let admin = app.client().bearer(&admin_token);
-        admin.post(&block).json(&json!({"reason": "a test"})).call().await.expect(200);
+    let settings = settings(&provider.url);
+    let app = TestApp::with(backend, Options { settings, ..Options::default() }).await;
+    let ada = app.client().bearer(&tokens[0]);
+    // Whoever comes first, at once.
+    let first = (0..8).map(|_| ada.get("/tenant/tenants").call());
+    for reply in futures_util::future::join_all(first).await {
+        reply.expect(200);
     }
+    app.client().bearer(&token).get("/tenant/tenants").call().await.expect(200);
+    let founded = ada.post("/tenant/tenants").json(&json!({"name": "Warehouse"})).call().await.expect(200).json();
+    let tenant_uuid = founded["data"]["tenantUuid"].as_str().expect("a tenant").parse().expect("a uuid");
+    let tenants = ada.get("/tenant/tenants").call().await.expect(200).json();
+    assert_eq!(tenants["data"].as_array().map(Vec::len), Some(1), "{tenants}");
+    let ada = ada.tenant(tenant_uuid);
+    let path = format!("/tenant/tenants/{tenant_uuid}/members");
+    let members = ada.get(&path).call().await.expect(200).json();
+    assert_eq!(members["data"][0]["email"], "ada@example.com", "{members}");
+    assert_eq!(members["data"][0]["nickname"], "The ada", "{members}");
+    let code = ada.post("/tenant/hubs/claim-codes").json(&json!({})).call().await.expect(200).json();
+    let hub = SimulatedHub::claim_with(&app.client(), code["data"]["claimCode"].as_str().expect("a code"), "hw").await;
+    let hubs = ada.get("/tenant/hubs").call().await.expect(200).body;
+    assert!(hubs.contains(&hub.hub_uuid.to_string()), "{hubs}");
+    let block = format!("/platform/hubs/{}/block", hub.hub_uuid);
+    ada.post(&block).json(&json!({"reason": "a test"})).call().await.expect(403);
+    let admin = app.client().bearer(&admin_token);
+    admin.post(&block).json(&json!({"reason": "a test"})).call().await.expect(200);
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn the_provider_may_change_its_keys_and_go_away() {
+on_each_database!(provider_key_changes_and_outages_are_survived);
+async fn provider_key_changes_and_outages_are_survived(backend: Backend) {
     let Some(mut provider) = Provider::start().await else { return };
     let terminal = Terminal::new(&provider.url);
     terminal.log_in("ada").await;
     let first = terminal.token().await.expect("a token");
-    let mut apps = Vec::new();
-    for backend in backends() {
-        let settings = settings(&provider.url);
-        apps.push(TestApp::with(backend, Options { settings, ..Options::default() }).await);
-    }
+    let settings = settings(&provider.url);
+    let app = TestApp::with(backend, Options { settings, ..Options::default() }).await;
     let ask = async |token: &str, expected: u16| {
-        for app in &apps {
-            app.client().bearer(token).get("/tenant/tenants").call().await.expect(expected);
-        }
+        app.client().bearer(token).get("/tenant/tenants").call().await.expect(expected);
     };
     let before = provider.fetches().await;
     ask(&first, 200).await;
     ask(&first, 200).await;
-    assert_eq!(provider.fetches().await - before, apps.len() as u64, "one fetch each");
+    assert_eq!(provider.fetches().await - before, 1, "the keys are fetched once");
     for alg in ["ES256", "PS256", "EdDSA"] {
         provider.rotate(alg).await;
         tokio::time::sleep(Duration::from_millis(5500)).await;
@@ -260,11 +253,11 @@ async fn the_provider_may_change_its_keys_and_go_away() {
     ask(&known, 200).await;
     age(&terminal.session());
     let away = terminal.token().await.expect_err("no issuer");
-    assert!(away.contains("cannot be asked where to log in"), "{away}");
+    assert!(away.contains("cannot fetch the discovery document"), "{away}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_login_is_answered_by_its_own_browser_alone() {
+async fn login_accepts_only_its_own_browsers_answer() {
     let Some(provider) = Provider::start().await else { return };
     let terminal = Terminal::new(&provider.url);
     let login = terminal.begin().await;
@@ -294,7 +287,7 @@ async fn a_login_is_answered_by_its_own_browser_alone() {
     assert!(code == Some(1) && text.contains("another issuer"), "{code:?} {text}");
     assert!(!terminal.session().exists());
 
-    // Whoever says no at the provider is told so.
+    // A refusal at the provider is shown in the browser.
     let login = terminal.begin().await;
     let state = login.page.query_pairs().find(|(name, _)| name == "state").expect("a state").1.into_owned();
     let redirect =
@@ -308,7 +301,7 @@ async fn a_login_is_answered_by_its_own_browser_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn login_says_what_it_needs() {
+async fn login_names_missing_settings() {
     let terminal = Terminal::new("http://127.0.0.1:1");
     let output = terminal.run(&[]).await;
     let text = String::from_utf8_lossy(&output.stderr);
@@ -329,7 +322,7 @@ async fn login_says_what_it_needs() {
     std::fs::create_dir_all(terminal.home.path().join("hub-cloud")).expect("a folder");
     std::fs::write(terminal.session(), "{").expect("a file");
     let broken = terminal.token().await.expect_err("no session");
-    assert!(broken.contains("is no session"), "{broken}");
+    assert!(broken.contains("is not a session file"), "{broken}");
     let other = json!({"issuer": "https://other.example", "clientId": CLIENT_ID, "audience": AUDIENCE, "scope": "openid",
         "accessToken": "secret", "expiresAt": "2100-01-01T00:00:00.000000Z", "refreshToken": null});
     std::fs::write(terminal.session(), other.to_string()).expect("a file");

@@ -24,7 +24,7 @@ async fn stored_events(tenant: &Client) -> Vec<Value> {
     events
 }
 
-/// What makes an event one of its kind here: its name, and when it was heard.
+/// What identifies an event in these tests: its name, and when it was received.
 fn identity(event: &Value) -> (String, String) {
     let text = |name: &str| event[name].as_str().unwrap_or_default().to_owned();
     (text("name"), text("observedAt"))

@@ -1,4 +1,5 @@
-//! PostgreSQL goes away under load and comes back: 503 meanwhile, nothing acknowledged is lost, nobody restarts the service.
+//! PostgreSQL goes away under load and comes back: 503 meanwhile, nothing acknowledged is lost,
+//! nobody restarts the service.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -25,7 +26,8 @@ struct Load {
     refused: AtomicUsize,
 }
 
-/// Uploads as an agent does: a batch is sent until it is acknowledged. Answers the batches that were.
+/// Uploads as an agent does: a batch is sent until it is acknowledged. Answers the batches that
+/// were.
 async fn upload_until_stopped(hub: SimulatedHub, load: Arc<Load>) -> Vec<BleEventUpload> {
     let mut acknowledged = Vec::new();
     while !load.stop.load(Ordering::Relaxed) {
@@ -79,7 +81,7 @@ async fn until_more(count: &AtomicUsize, more: usize) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn postgres_stopped_under_load() {
+async fn postgres_outages_lose_and_duplicate_nothing() {
     let Some(cluster) = Cluster::start() else { return };
     let cluster = Arc::new(cluster);
     let mut options = Options::default();

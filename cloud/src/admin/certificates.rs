@@ -1,10 +1,11 @@
-//! `hub-cloud ca`: looking at the authorities that issue hubs' certificates, and replacing the root while the service serves.
+//! `hub-cloud ca`: lists the authorities that issue hubs' client certificates and replaces the root
+//! while the service runs.
 
 use crate::app::App;
 use crate::domain::certificates;
 use crate::error::Result;
 
-/// One line an authority, the newest first.
+/// Lists the authorities, one per line, newest first.
 pub async fn list(app: &App) -> Result<String> {
     let now = app.clock.now();
     let mut lines = String::new();
@@ -16,25 +17,25 @@ pub async fn list(app: &App) -> Result<String> {
         };
         let (name, not_after) = (authority.name, authority.not_after);
         match authority.is_root {
-            true => lines.push_str(&format!("{name}  root, {role}, ends {not_after}\n")),
+            true => lines.push_str(&format!("{name}  root, {role}, expires {not_after}\n")),
             false => lines.push_str(&format!(
-                "{name}  issues, {role}, ends {not_after}, {} certificates of hubs have not expired\n",
+                "{name}  issuing, {role}, expires {not_after}, {} unexpired hub certificates\n",
                 authority.certificates
             )),
         }
     }
     if lines.is_empty() {
-        lines.push_str("there is no authority yet; the first certificate that a hub asks for makes it\n");
+        lines.push_str("no authority exists yet; the first certificate request of a hub creates it\n");
     }
     Ok(lines)
 }
 
-/// Makes a new root and an authority below it.
+/// Creates a new root and an issuing authority below it.
 pub async fn rotate(app: &App) -> Result<String> {
     Ok(match certificates::rotate_root(app).await? {
-        true => "a new root is in the bundle, and certificates come from it in a minute; those of the old root stay valid until \
-                 they expire\n"
+        true => "a new root is in the bundle and issues certificates in one minute; certificates of the old root stay valid \
+                 until they expire\n"
             .to_owned(),
-        false => "a new root is waiting to take over already; nothing was changed\n".to_owned(),
+        false => "a new root is already about to take over; nothing was changed\n".to_owned(),
     })
 }

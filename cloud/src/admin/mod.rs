@@ -1,4 +1,6 @@
-//! What the command line does that no endpoint may: making platform administrators, replacing keys and authorities. Whoever runs it holds the database and its keys.
+//! Commands that no endpoint offers: creating platform administrators, replacing keys and
+//! authorities. Their operator holds the database and its keys, so no further authorization
+//! applies.
 
 pub mod certificates;
 pub mod check;
@@ -10,27 +12,27 @@ use crate::app::App;
 use crate::domain::accounts::{self, AdminCreated};
 use crate::error::{Error, Result};
 
-/// Far more than the longest password.
+/// Far above the longest password.
 const LINE_MAX_BYTES: u64 = 4096;
 
-/// The first line, without its end.
+/// Reads the first line, without its line ending.
 pub fn read_password(input: impl BufRead) -> Result<String> {
     let mut line = String::new();
     let read = input.take(LINE_MAX_BYTES).read_line(&mut line);
-    read.map_err(|error| Error::field("password", format!("cannot be read from standard input: {error}")))?;
+    read.map_err(|error| Error::field("password", format!("not readable from standard input: {error}")))?;
     let line = line.strip_suffix('\n').unwrap_or(&line);
     Ok(line.strip_suffix('\r').unwrap_or(line).to_owned())
 }
 
-/// Makes a platform administrator; answers what was done, in words.
+/// Creates a platform administrator. Returns a message for the operator.
 pub async fn create(app: &App, email: &str, password: String) -> Result<String> {
     let email = email.trim();
-    Ok(match accounts::create_admin(app, email, password).await? {
+    Ok(match accounts::create_admin(&app.parts().accounts, email, password).await? {
         AdminCreated::New => format!("{email} is a new platform administrator and can log in now"),
         AdminCreated::Promoted => {
-            format!("{email} had an account, which is a platform administrator's from its next login or refresh on")
+            format!("{email} already had an account; it is a platform administrator from its next login or refresh on")
         }
-        AdminCreated::Already => format!("{email} was a platform administrator already; nothing was changed"),
+        AdminCreated::Already => format!("{email} is a platform administrator already; nothing was changed"),
     })
 }
 
@@ -39,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_password_is_the_first_line() {
+    fn password_is_the_first_line_of_the_input() {
         for (input, expected) in [
             ("secret word\n", "secret word"),
             ("secret word\r\nmore\n", "secret word"),

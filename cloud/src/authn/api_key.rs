@@ -1,5 +1,6 @@
-//! API keys: `hmk_<8 characters, its id>_<32 characters, its secret>`. Only the hash of the secret is stored; a key is found by its id. How a key's limit
-//! of requests a minute is counted is in [`super::key_shares`].
+//! API keys: `hmk_<id, 8 characters>_<secret, 32 characters>`. A key is looked up by its id, and
+//! only the hash of its secret is stored. [`super::key_shares`] counts requests against a key's
+//! limit per minute.
 
 use std::sync::Arc;
 
@@ -7,24 +8,23 @@ use aws_lc_rs::constant_time::verify_slices_are_equal;
 use axum::http::request::Parts;
 use hub_protocol::{TenantUuid, Timestamp};
 
-use super::key_shares;
-use crate::app::App;
-use crate::authz::KeyScopes;
+use super::grants::KeyScopes;
+use super::{Authn, key_shares};
 use crate::error::{Error, Result};
 use crate::sealing;
 
 const HEADER: &str = "x-api-key";
-/// Secret scanners know our keys by it.
+/// Secret scanners recognise the keys of this service by this prefix.
 const PREFIX: &str = "hmk_";
 const ID_CHARS: usize = 8;
 const SECRET_CHARS: usize = 32;
 
-/// A key that is in force.
+/// An active key.
 #[derive(Clone, Debug)]
 pub struct ApiKey {
     pub api_key_id: i64,
     pub tenant_uuid: TenantUuid,
-    /// The key's public half, as people see it.
+    /// The public part of the key, which lists show.
     pub key_prefix: String,
     pub name: String,
     pub scopes: KeyScopes,
@@ -38,16 +38,16 @@ impl ApiKey {
     }
 }
 
-/// A key about to be handed out.
+/// A new key that has not been returned yet.
 pub struct NewKey {
-    /// Its public half, without the `hmk_`.
+    /// The public part, without `hmk_`.
     pub id: String,
-    /// The whole of it, to be shown once.
+    /// The whole key. It is returned once and never again.
     pub raw: String,
     pub secret_hash: Vec<u8>,
 }
 
-/// What people see of the key with this id.
+/// The public part of the key with this id.
 pub fn prefix_of(id: &str) -> String {
     format!("{PREFIX}{id}")
 }
@@ -57,47 +57,48 @@ pub fn generate() -> NewKey {
     NewKey { raw: format!("{}_{secret}", prefix_of(&id)), secret_hash: sealing::hash(&secret), id }
 }
 
-/// Letters and digits, each as likely as any other.
+/// Letters and digits, all equally likely.
 fn random_word(chars: usize) -> String {
     const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
     let mut word = String::with_capacity(chars);
     while word.len() < chars {
-        // Six bits are one of 64: two of those stand for no character and are drawn again.
+        // Six bits have 64 values. The two values without a character are drawn again.
         let drawn = sealing::random::<64>().map(|byte| ALPHABET.get(usize::from(byte & 63)).copied());
         word.extend(drawn.into_iter().flatten().map(char::from).take(chars - word.len()));
     }
     word
 }
 
-/// Whether the request names a key, on a path where keys go before user tokens.
+/// Whether the request carries a key, on a path where a key takes precedence over a user token.
 pub fn is_present(parts: &Parts) -> bool {
     parts.headers.contains_key(HEADER) && parts.uri.path().starts_with("/tenant/")
 }
 
-/// The key of the request's header, charged with one request. Whatever is wrong with it is one answer: a guesser learns nothing.
-pub async fn authenticate(app: &App, parts: &Parts) -> Result<Arc<ApiKey>> {
+/// Returns the key of the request's header and counts one request against its limit. Every fault of
+/// a key gives the same error, so that guessing reveals nothing.
+pub async fn authenticate(authn: &Authn, parts: &Parts) -> Result<Arc<ApiKey>> {
     let mut values = parts.headers.get_all(HEADER).iter();
-    // Of several, whoever stands between us and the client may have looked at another one.
+    // If there are several keys, a proxy in front may have checked a different one.
     let (Some(value), None) = (values.next(), values.next()) else { return Err(invalid()) };
     let (id, secret) = value.to_str().ok().and_then(split).ok_or_else(invalid)?;
-    let facts = app.permissions.api_key(&app.db, id).await?.ok_or_else(invalid)?;
+    let facts = authn.permissions.api_key(&authn.core.db, id).await?.ok_or_else(invalid)?;
     verify_slices_are_equal(&facts.secret_hash, &sealing::hash(secret)).map_err(|_| invalid())?;
-    if facts.key.has_expired(app.clock.now()) {
+    if facts.key.has_expired(authn.core.clock.now()) {
         return Err(invalid());
     }
-    key_shares::charge(app, &facts.key).await?;
+    key_shares::charge(authn, &facts.key).await?;
     Ok(facts.key)
 }
 
-/// What a key that was used is allowed by now; none when it is in force no more.
-pub async fn present_scopes(app: &App, key: &ApiKey) -> Result<Option<KeyScopes>> {
+/// The current scopes of a key that was accepted earlier; `None` if the key is no longer active.
+pub async fn current_scopes(authn: &Authn, key: &ApiKey) -> Result<Option<KeyScopes>> {
     let id = key.key_prefix.strip_prefix(PREFIX).unwrap_or(&key.key_prefix);
-    let facts = app.permissions.api_key(&app.db, id).await?;
-    let present = facts.map(|facts| facts.key).filter(|present| !present.has_expired(app.clock.now()));
-    Ok(present.map(|present| present.scopes.clone()))
+    let facts = authn.permissions.api_key(&authn.core.db, id).await?;
+    let current = facts.map(|facts| facts.key).filter(|current| !current.has_expired(authn.core.clock.now()));
+    Ok(current.map(|current| current.scopes.clone()))
 }
 
-/// Id and secret, where the text has the form of a key.
+/// The id and the secret, if the text has the form of a key.
 fn split(key: &str) -> Option<(&str, &str)> {
     let (id, secret) = key.trim().strip_prefix(PREFIX)?.split_once('_')?;
     let is_word =
@@ -106,7 +107,7 @@ fn split(key: &str) -> Option<(&str, &str)> {
 }
 
 fn invalid() -> Error {
-    Error::unauthorized("INVALID_API_KEY", "the API key is not valid, or no longer")
+    Error::unauthorized("INVALID_API_KEY", "the API key is not valid, has expired or was deactivated; create a new one")
 }
 
 #[cfg(test)]
@@ -116,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_has_one_form() {
+    fn malformed_keys_are_rejected() {
         let (id, secret) = ("a".repeat(8), "B".repeat(32));
         assert_eq!(split(&format!("hmk_{id}_{secret}")), Some((id.as_str(), secret.as_str())));
         for wrong in [
@@ -132,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_key_is_read_as_what_it_is() {
+    fn generated_key_is_parsed_back() {
         let key = generate();
         let (id, secret) = split(&key.raw).expect("a key");
         assert_eq!(id, key.id);
@@ -141,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn every_character_is_as_likely() {
+    fn characters_are_uniformly_distributed() {
         let mut counts: BTreeMap<char, u32> = BTreeMap::new();
         random_word(62 * 2000).chars().for_each(|c| *counts.entry(c).or_default() += 1);
         assert_eq!(counts.len(), 62);

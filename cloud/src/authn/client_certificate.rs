@@ -1,47 +1,73 @@
-//! The certificate that a hub shows when it connects, where the service speaks TLS itself and asks for one. It never stands in for the hub's token: it has
-//! to belong to the same hub. That it was issued below one of the roots was checked when the hub connected; a connection may outlive the certificate, so
-//! what can change is looked at with each request.
+//! The client certificate of a hub, where the service terminates TLS itself and requests one. It
+//! does not replace the hub's token, and it must belong to the same hub. The TLS handshake checks
+//! that it was issued below one of the roots. A connection may outlive its certificate, so expiry
+//! and revocation are checked for each request.
 
 use std::sync::Arc;
 
 use axum::http::request::Parts;
-use hub_protocol::HubUuid;
+use hub_protocol::{HubUuid, Timestamp};
 
-use crate::app::App;
+use super::store;
 use crate::config::ClientCertificates;
-use crate::domain::certificates;
-use crate::domain::certificates::x509::Shown;
+use crate::core::Core;
 use crate::error::{Error, Result};
 
-/// What the connection's other end showed, as every request of the connection carries it.
-#[derive(Clone, Debug)]
-pub struct ClientCertificate(pub Option<Arc<Shown>>);
+/// What the service reads from a client certificate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CertificateInfo {
+    /// In hex, as recorded when the certificate was issued.
+    pub serial_number: String,
+    /// The hub named by the common name, if any.
+    pub hub_uuid: Option<HubUuid>,
+    pub not_before: Timestamp,
+    pub not_after: Timestamp,
+}
 
-/// 401 unless the hub shows a certificate of its own that is in force, or may do without one and shows none.
-pub async fn check(parts: &Parts, app: &App, hub_uuid: HubUuid) -> Result<()> {
-    let shown = parts.extensions.get::<ClientCertificate>().and_then(|shown| shown.0.as_deref());
-    let Some(shown) = shown else {
-        return match app.config.client_certificates {
+/// Reads a certificate in DER form. Does not check its signature.
+pub fn read(der: &[u8]) -> Option<CertificateInfo> {
+    let (_, certificate) = x509_parser::parse_x509_certificate(der).ok()?;
+    let hub_uuid = certificate.subject().iter_common_name().next().and_then(|name| name.as_str().ok()?.parse().ok());
+    let time = |time: x509_parser::time::ASN1Time| Timestamp::from_micros(time.timestamp().saturating_mul(1_000_000));
+    let validity = certificate.validity();
+    Some(CertificateInfo {
+        serial_number: hex::encode(certificate.raw_serial()),
+        hub_uuid,
+        not_before: time(validity.not_before),
+        not_after: time(validity.not_after),
+    })
+}
+
+/// The client certificate of a connection, attached to each of its requests.
+#[derive(Clone, Debug)]
+pub struct ClientCertificate(pub Option<Arc<CertificateInfo>>);
+
+/// Returns 401 unless the hub presents its own certificate and that is in force, or presents none
+/// and needs none.
+pub async fn check(parts: &Parts, core: &Core, hub_uuid: HubUuid) -> Result<()> {
+    let presented = parts.extensions.get::<ClientCertificate>().and_then(|presented| presented.0.as_deref());
+    let Some(presented) = presented else {
+        return match core.config.client_certificates {
             ClientCertificates::Required => {
-                let message = "this service asks hubs for a client certificate; get one, and connect with it";
+                let message = "this service requires a client certificate from hubs; request one, and connect with it";
                 Err(Error::unauthorized("CLIENT_CERTIFICATE_REQUIRED", message))
             }
             ClientCertificates::Off | ClientCertificates::Optional => Ok(()),
         };
     };
-    if shown.hub_uuid != Some(hub_uuid) {
+    if presented.hub_uuid != Some(hub_uuid) {
         let message = "the client certificate belongs to another hub than the access token";
         return Err(Error::unauthorized("CLIENT_CERTIFICATE_OF_OTHER_HUB", message));
     }
-    if shown.validity.not_after <= app.clock.now() {
-        let message = "the client certificate has expired; get another one, and connect with it";
+    if presented.not_after <= core.clock.now() {
+        let message = "the client certificate has expired; request a new one, and connect with it";
         return Err(Error::unauthorized("CLIENT_CERTIFICATE_EXPIRED", message));
     }
-    let mut conn = app.db.read().await?;
-    match certificates::is_in_force(&mut conn, &shown.serial_number, hub_uuid).await? {
+    let mut conn = core.db.read().await?;
+    match store::is_certificate_in_force(&mut conn, &presented.serial_number, hub_uuid).await? {
         true => Ok(()),
         false => {
-            let message = "the client certificate has been revoked; get another one, and connect with it";
+            let message = "the client certificate has been revoked; request a new one, and connect with it";
             Err(Error::unauthorized("CLIENT_CERTIFICATE_REVOKED", message))
         }
     }

@@ -1,26 +1,26 @@
-//! Hub tokens: a signed JWT that names the hub, its tenant and itself. A hub has one token in force, whose id is in the hub's row; a token that was
-//! replaced or revoked is refused from the next request on, because that row is what every request is checked against.
+//! Hub tokens: a signed JWT that names the hub, its tenant and its own id. A hub has one token in
+//! force, whose id is stored in the hub's row. Every request is checked against that row, so a
+//! replaced or revoked token is refused from the next request on.
 
-use axum::extract::FromRequestParts;
+use axum::extract::{FromRef, FromRequestParts};
 use axum::http::request::Parts;
 use hub_protocol::{HubUuid, TenantUuid, Timestamp};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::client_certificate;
 use super::keys::ISSUER;
-use crate::app::App;
-use crate::domain::hubs;
+use super::{Authn, client_certificate, store};
+use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::http::extract::path_parameter;
 
 pub const AUDIENCE: &str = "hub-cloud/hubs";
 
 impl Hub {
-    /// Refuses a token that was replaced or revoked.
-    pub async fn require_in_force(&self, app: &App) -> Result<()> {
-        let mut conn = app.db.read().await?;
-        match hubs::token_in_force(&mut conn, self.hub_uuid).await? {
+    /// Returns 401 if the token was replaced or revoked.
+    pub async fn require_in_force(&self, core: &Core) -> Result<()> {
+        let mut conn = core.db.read().await?;
+        match store::hub_token_in_force(&mut conn, self.hub_uuid).await? {
             Some(token_id) if token_id == self.token_id => Ok(()),
             _ => Err(super::invalid_token()),
         }
@@ -40,7 +40,8 @@ pub struct HubClaims {
     pub tenant_uuid: TenantUuid,
 }
 
-/// A hub whose token is the one in force, and that connected with a certificate of its own where the service asks for one.
+/// A hub whose token is in force. If the service requires client certificates, it presented its
+/// own.
 #[derive(Clone, Debug)]
 pub struct Hub {
     pub hub_uuid: HubUuid,
@@ -48,28 +49,29 @@ pub struct Hub {
     pub token_id: Uuid,
 }
 
-/// A hub whose token is genuine and not expired. Whether it is still the one in force is checked where the upload is committed, together with
-/// all the others of that commit.
+/// A hub whose token is genuine and not expired. Whether the token is still in force is checked
+/// when the upload is committed, for all uploads of that commit together.
 #[derive(Clone, Debug)]
 pub struct UploadingHub(pub Hub);
 
-/// As [`Hub`], with any certificate or none: on the paths by which a hub gets one.
+/// As [`Hub`], with or without a client certificate: for the paths by which a hub gets one.
 #[derive(Clone, Debug)]
 pub struct EnrollingHub(pub Hub);
 
-/// A hub that asks for a fresh token: the one it shows is genuine, but may have expired or been replaced. The refresh itself decides.
+/// A hub that requests a new token. The token it presents is genuine, but may have expired or been
+/// replaced; the refresh checks that itself.
 #[derive(Clone, Debug)]
 pub struct RefreshingHub(pub HubClaims);
 
-/// A fresh token with the id `token_id`, and when it expires.
+/// Issues a token with the id `token_id` and returns it with its expiry.
 pub fn issue(
-    app: &App,
+    authn: &Authn,
     hub_uuid: HubUuid,
     tenant_uuid: TenantUuid,
     token_id: Uuid,
     now: Timestamp,
 ) -> Result<(String, Timestamp)> {
-    let lifetime_secs = app.config.hub_token_lifetime.as_secs().cast_signed();
+    let lifetime_secs = authn.core.config.hub_token_lifetime.as_secs().cast_signed();
     let expires_at = Timestamp::from_micros(now.plus_secs(lifetime_secs).as_secs() * 1_000_000);
     let claims = HubClaims {
         iss: ISSUER.to_owned(),
@@ -81,27 +83,28 @@ pub fn issue(
         hub_uuid,
         tenant_uuid,
     };
-    Ok((app.keys.sign(&claims, now)?, expires_at))
+    Ok((authn.keys.sign(&claims, now)?, expires_at))
 }
 
 /// Checks that the bearer token was issued by this service to a hub, whether or not it has expired.
-async fn genuine_claims(app: &App, parts: &Parts) -> Result<HubClaims> {
-    app.keys.verify_hub(&app.db, app.clock.now(), super::bearer(&parts.headers)?).await
+async fn genuine_claims(authn: &Authn, parts: &Parts) -> Result<HubClaims> {
+    authn.keys.verify_hub(&authn.core.db, authn.core.clock.now(), super::bearer(&parts.headers)?).await
 }
 
-/// As [`genuine_claims`], for a token that has not expired, on a path that names no other hub.
-async fn unexpired(parts: &mut Parts, app: &App) -> Result<Hub> {
-    let claims = genuine_claims(app, parts).await?;
-    if claims.exp <= app.clock.now().as_secs() {
+/// As [`genuine_claims`], for a token that has not expired. A hub named by the path must be the
+/// token's own.
+async fn unexpired(parts: &mut Parts, authn: &Authn) -> Result<Hub> {
+    let claims = genuine_claims(authn, parts).await?;
+    if claims.exp <= authn.core.clock.now().as_secs() {
         return Err(super::invalid_token());
     }
-    check_path(parts, app, claims.hub_uuid).await?;
+    check_path(parts, authn, claims.hub_uuid).await?;
     Ok(Hub { hub_uuid: claims.hub_uuid, tenant_uuid: claims.tenant_uuid, token_id: claims.jti })
 }
 
-/// A hub acts for itself alone: `{hubUuid}` in a path must be the token's own.
-async fn check_path(parts: &mut Parts, app: &App, hub_uuid: HubUuid) -> Result<()> {
-    let Some(value) = path_parameter(parts, app, "hubUuid").await? else { return Ok(()) };
+/// A hub acts only for itself: `{hubUuid}` in a path must be the token's own.
+async fn check_path(parts: &mut Parts, authn: &Authn, hub_uuid: HubUuid) -> Result<()> {
+    let Some(value) = path_parameter(parts, authn, "hubUuid").await? else { return Ok(()) };
     match value.parse::<HubUuid>() {
         Ok(named) if named == hub_uuid => Ok(()),
         Ok(_) => Err(Error::forbidden("OTHER_HUB", "the access token belongs to another hub than the path names")),
@@ -109,43 +112,57 @@ async fn check_path(parts: &mut Parts, app: &App, hub_uuid: HubUuid) -> Result<(
     }
 }
 
-impl FromRequestParts<App> for Hub {
+impl<S: Send + Sync> FromRequestParts<S> for Hub
+where
+    Authn: FromRef<S>,
+{
     type Rejection = Error;
 
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
-        // Boxed: a request may wait long after this.
-        let EnrollingHub(hub) = Box::pin(EnrollingHub::from_request_parts(parts, app)).await?;
-        Box::pin(client_certificate::check(parts, app, hub.hub_uuid)).await?;
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self> {
+        let authn = &Authn::from_ref(state);
+        // Boxed, since the request may wait for a long time after this and would hold the future.
+        let EnrollingHub(hub) = Box::pin(EnrollingHub::from_request_parts(parts, state)).await?;
+        Box::pin(client_certificate::check(parts, &authn.core, hub.hub_uuid)).await?;
         Ok(hub)
     }
 }
 
-impl FromRequestParts<App> for EnrollingHub {
+impl<S: Send + Sync> FromRequestParts<S> for EnrollingHub
+where
+    Authn: FromRef<S>,
+{
     type Rejection = Error;
 
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
-        let hub = unexpired(parts, app).await?;
-        hub.require_in_force(app).await?;
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self> {
+        let authn = &Authn::from_ref(state);
+        let hub = unexpired(parts, authn).await?;
+        hub.require_in_force(&authn.core).await?;
         Ok(Self(hub))
     }
 }
 
-impl FromRequestParts<App> for UploadingHub {
+impl<S: Send + Sync> FromRequestParts<S> for UploadingHub
+where
+    Authn: FromRef<S>,
+{
     type Rejection = Error;
 
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
-        let hub = Self(unexpired(parts, app).await?);
-        client_certificate::check(parts, app, hub.0.hub_uuid).await?;
-        // For whoever reads the body.
-        parts.extensions.insert(hub.clone());
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self> {
+        let authn = &Authn::from_ref(state);
+        let hub = Self(unexpired(parts, authn).await?);
+        client_certificate::check(parts, &authn.core, hub.0.hub_uuid).await?;
         Ok(hub)
     }
 }
 
-impl FromRequestParts<App> for RefreshingHub {
+impl<S: Send + Sync> FromRequestParts<S> for RefreshingHub
+where
+    Authn: FromRef<S>,
+{
     type Rejection = Error;
 
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
-        genuine_claims(app, parts).await.map(Self)
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self> {
+        let authn = &Authn::from_ref(state);
+        genuine_claims(authn, parts).await.map(Self)
     }
 }

@@ -1,6 +1,8 @@
-//! How often an API key may be used, counted across replicas. The database hands out a minute's requests, and a replica that is alone with a key takes
-//! them in growing shares, so that a busy key costs few writes. Once another replica is seen, small limits are counted one by one. All replicas together
-//! never let through more than the limit; what a replica took and does not use goes back within a second.
+//! Counts requests against the limit of an API key, across replicas. The database grants the
+//! requests of a minute in shares. A replica that uses a key alone gets growing shares, so that a
+//! busy key costs few writes. Once another replica uses the key too, small limits are counted
+//! request by request. All replicas together never allow more than the limit. A replica returns
+//! granted requests that it does not use within a second.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,92 +10,93 @@ use std::time::{Duration, Instant};
 
 use uuid::Uuid;
 
+use super::Authn;
 use super::api_key::ApiKey;
-use crate::app::App;
-use crate::authz::LEASE;
-use crate::domain::api_keys::{self, Window};
+use super::cache::LEASE;
+use super::key_windows::{self, Window};
 use crate::error::{Error, Result};
 
-/// A share nobody used for so long goes back.
+/// A share that was not used for this long is returned.
 const IDLE: Duration = Duration::from_millis(500);
 
-/// Keys that ask at the same time.
-const TURNS: usize = 64;
+/// The number of keys whose requests can query the database at the same time.
+const QUERY_LOCKS: usize = 64;
 
-/// What this replica may still let through, key by key.
+/// The requests that this replica may still allow, by key.
 #[derive(Debug)]
 pub struct Shares {
-    /// By which the database tells replicas apart.
+    /// Identifies this replica to the database.
     replica: Uuid,
     held: Mutex<HashMap<i64, Share>>,
-    /// Whose turn it is to ask the database. A key's requests ask one after the other: the next one finds what the one before brought, and none is
-    /// refused while another holds a share.
-    turns: [tokio::sync::Mutex<()>; TURNS],
+    /// Serialises the queries of a key. A waiting request first checks the share that the query
+    /// before it obtained, and no request is refused while another one fetches a share.
+    query_locks: [tokio::sync::Mutex<()>; QUERY_LOCKS],
 }
 
 #[derive(Debug)]
 struct Share {
-    /// Minutes since 1970, as the database counts them.
+    /// Minutes since 1970, as counted by the database.
     minute: i64,
-    /// The key's limit when the share was handed out.
+    /// The key's limit when the share was granted.
     limit: i64,
     left: i64,
-    /// Let through this minute: what a replica needs is guessed from what it needed so far.
+    /// Requests allowed in this minute. The size of the next share is estimated from it.
     used: i64,
     used_at: Instant,
-    /// When the database last had none left.
+    /// When the database last had no requests left.
     refused_at: Option<Instant>,
 }
 
 /// What to do with a request.
 #[derive(Debug, PartialEq, Eq)]
 enum Verdict {
-    Pass,
+    Allow,
     Refuse,
-    /// Ask the database for more; so many were let through this minute.
-    Ask(i64),
+    /// Query the database for another share. The number is the requests allowed so far in this
+    /// minute.
+    Query(i64),
 }
 
 impl Shares {
-    #[allow(clippy::new_without_default, reason = "made once, by the app")]
+    #[allow(clippy::new_without_default, reason = "created once, by the app")]
     pub fn new() -> Self {
         Self {
             replica: Uuid::new_v4(),
             held: Mutex::default(),
-            turns: std::array::from_fn(|_| tokio::sync::Mutex::default()),
+            query_locks: std::array::from_fn(|_| tokio::sync::Mutex::default()),
         }
     }
 
-    async fn turn(&self, key: &ApiKey) -> Option<tokio::sync::MutexGuard<'_, ()>> {
-        let index = key.api_key_id.rem_euclid(TURNS as i64);
-        match usize::try_from(index).ok().and_then(|index| self.turns.get(index)) {
-            Some(turn) => Some(turn.lock().await),
+    async fn lock_queries(&self, key: &ApiKey) -> Option<tokio::sync::MutexGuard<'_, ()>> {
+        let index = key.api_key_id.rem_euclid(QUERY_LOCKS as i64);
+        match usize::try_from(index).ok().and_then(|index| self.query_locks.get(index)) {
+            Some(lock) => Some(lock.lock().await),
             None => None,
         }
     }
 
-    fn take(&self, key: &ApiKey, minute: i64) -> Verdict {
+    fn use_one(&self, key: &ApiKey, minute: i64) -> Verdict {
         let mut held = self.lock();
         let Some(share) = held.get_mut(&key.api_key_id).filter(|share| share.is_of(minute)) else {
-            return Verdict::Ask(0);
+            return Verdict::Query(0);
         };
         if share.limit != key.rate_limit_per_minute {
-            return Verdict::Ask(0);
+            return Verdict::Query(0);
         }
-        // A flood beyond the limit is refused without a question each.
+        // During a flood beyond the limit, requests are refused without a query each.
         if share.left == 0 && share.refused_at.is_some_and(|at| at.elapsed() < LEASE) {
             return Verdict::Refuse;
         }
         if share.left == 0 {
-            return Verdict::Ask(share.used);
+            return Verdict::Query(share.used);
         }
         share.left -= 1;
         share.used += 1;
         share.used_at = Instant::now();
-        Verdict::Pass
+        Verdict::Allow
     }
 
-    /// Notes what the database handed out, one of which is used at once.
+    /// Adds what the database granted and uses one request of it at once.
     fn add(&self, key: &ApiKey, window: Window) {
         let mut held = self.lock();
         let now = Instant::now();
@@ -104,7 +107,7 @@ impl Shares {
             *share = Share { minute, limit, left: 0, used: 0, used_at: now, refused_at: None };
         }
         if share.minute > minute {
-            // Handed out of a minute that is over by now.
+            // The share was granted for a minute that is already over.
             return;
         }
         match window.share {
@@ -118,8 +121,8 @@ impl Shares {
         }
     }
 
-    /// Takes out what is to go back: key, minute and number.
-    fn unused(&self, idle: Duration, minute: i64) -> Vec<(i64, i64, i64)> {
+    /// Removes the unused requests that are to be returned: key, minute and number.
+    fn remove_unused(&self, idle: Duration, minute: i64) -> Vec<(i64, i64, i64)> {
         let mut held = self.lock();
         held.retain(|_, share| share.is_of(minute));
         let idle = held.iter_mut().filter(|(_, share)| share.left > 0 && share.used_at.elapsed() >= idle);
@@ -132,54 +135,60 @@ impl Shares {
 }
 
 impl Share {
-    /// The database may be a minute ahead, by another replica's clock.
+    /// The database may be a minute ahead if another replica's clock is.
     fn is_of(&self, minute: i64) -> bool {
         self.minute == minute || self.minute == minute + 1
     }
 }
 
-/// Counts one request against the key's limit, or refuses it with 429.
-pub async fn charge(app: &App, key: &ApiKey) -> Result<()> {
-    let now = app.clock.now();
+/// Counts one request against the key's limit; 429 when the limit is reached.
+pub async fn charge(authn: &Authn, key: &ApiKey) -> Result<()> {
+    let now = authn.core.clock.now();
     let minute = now.as_secs().div_euclid(60);
-    match app.key_shares.take(key, minute) {
-        Verdict::Pass => return Ok(()),
+    match authn.key_shares.use_one(key, minute) {
+        Verdict::Allow => return Ok(()),
         Verdict::Refuse => return Err(refused(key, now.as_secs())),
-        Verdict::Ask(_) => {}
+        Verdict::Query(_) => {}
     }
-    let _turn = app.key_shares.turn(key).await;
-    let used = match app.key_shares.take(key, minute) {
-        Verdict::Pass => return Ok(()),
+    let _guard = authn.key_shares.lock_queries(key).await;
+    let used = match authn.key_shares.use_one(key, minute) {
+        Verdict::Allow => return Ok(()),
         Verdict::Refuse => return Err(refused(key, now.as_secs())),
-        Verdict::Ask(used) => used,
+        Verdict::Query(used) => used,
     };
-    let window = api_keys::take_share(&app.db, key.api_key_id, app.key_shares.replica, minute, used, now).await?;
+    let window =
+        key_windows::grant_share(&authn.core.db, key.api_key_id, authn.key_shares.replica, minute, used, now).await?;
     let is_refused = window.share == 0;
-    app.key_shares.add(key, window);
+    authn.key_shares.add(key, window);
     if is_refused { Err(refused(key, now.as_secs())) } else { Ok(()) }
 }
 
 fn refused(key: &ApiKey, now_secs: i64) -> Error {
     let wait_secs = (60 - now_secs.rem_euclid(60)).unsigned_abs();
     let limit = key.rate_limit_per_minute;
-    Error::too_many_requests(format!("this API key may make {limit} requests a minute"), wait_secs)
-        .with_header("ratelimit-limit", limit)
-        .with_header("ratelimit-remaining", 0)
-        .with_header("ratelimit-reset", wait_secs)
+    Error::too_many_requests(
+        format!("this API key is limited to {limit} requests a minute; wait for the next minute"),
+        wait_secs,
+    )
+    .with_header("ratelimit-limit", limit)
+    .with_header("ratelimit-remaining", 0)
+    .with_header("ratelimit-reset", wait_secs)
 }
 
-/// Gives back what is not used, until the service ends, and then all of it.
-pub async fn give_back(app: App) {
+/// Returns unused shares periodically, and all of them when the service ends.
+pub async fn return_unused(authn: Authn) {
     loop {
         let is_ending = tokio::select! {
             () = tokio::time::sleep(IDLE) => false,
-            () = app.shutdown.cancelled() => true,
+            () = authn.core.shutdown.cancelled() => true,
         };
         let idle = if is_ending { Duration::ZERO } else { IDLE };
-        for (api_key_id, minute, requests) in app.key_shares.unused(idle, app.clock.now().as_secs().div_euclid(60)) {
-            if let Err(error) = api_keys::return_share(&app.db, api_key_id, minute, requests).await {
-                // They count as used then, which is forgotten with the minute.
-                tracing::debug!(%error, api_key_id, "unused requests of an API key were not given back");
+        for (api_key_id, minute, requests) in
+            authn.key_shares.remove_unused(idle, authn.core.clock.now().as_secs().div_euclid(60))
+        {
+            if let Err(error) = key_windows::return_share(&authn.core.db, api_key_id, minute, requests).await {
+                // They then count as used, until the minute is over.
+                tracing::debug!(%error, api_key_id, "cannot return the unused requests of an API key");
             }
         }
         if is_ending {
@@ -193,7 +202,7 @@ mod tests {
     use hub_protocol::TenantUuid;
 
     use super::*;
-    use crate::authz::KeyScopes;
+    use crate::authn::grants::KeyScopes;
 
     fn key(api_key_id: i64, rate_limit_per_minute: i64) -> ApiKey {
         ApiKey {
@@ -208,21 +217,21 @@ mod tests {
     }
 
     #[test]
-    fn a_share_is_one_keys_and_ends_with_its_minute() {
+    fn share_belongs_to_one_key_and_one_minute() {
         let shares = Shares::new();
         let (one, other) = (key(1, 600), key(2, 600));
-        assert_eq!(shares.take(&one, 10), Verdict::Ask(0));
+        assert_eq!(shares.use_one(&one, 10), Verdict::Query(0));
         shares.add(&one, Window { minute: 10, share: 3 });
-        assert_eq!(shares.take(&other, 10), Verdict::Ask(0));
-        assert_eq!(shares.take(&one, 10), Verdict::Pass);
-        assert_eq!(shares.take(&one, 10), Verdict::Pass);
-        assert_eq!(shares.take(&one, 10), Verdict::Ask(3));
+        assert_eq!(shares.use_one(&other, 10), Verdict::Query(0));
+        assert_eq!(shares.use_one(&one, 10), Verdict::Allow);
+        assert_eq!(shares.use_one(&one, 10), Verdict::Allow);
+        assert_eq!(shares.use_one(&one, 10), Verdict::Query(3));
         shares.add(&one, Window { minute: 10, share: 3 });
-        assert_eq!(shares.take(&one, 11), Verdict::Ask(0));
+        assert_eq!(shares.use_one(&one, 11), Verdict::Query(0));
         shares.add(&one, Window { minute: 11, share: 2 });
         shares.add(&one, Window { minute: 10, share: 9 });
-        assert_eq!(shares.take(&one, 11), Verdict::Pass);
-        assert_eq!(shares.take(&one, 11), Verdict::Ask(2), "what came late is of a minute that is over");
+        assert_eq!(shares.use_one(&one, 11), Verdict::Allow);
+        assert_eq!(shares.use_one(&one, 11), Verdict::Query(2), "the late share belongs to a minute that is over");
     }
 
     #[test]
@@ -230,29 +239,29 @@ mod tests {
         let shares = Shares::new();
         let key = key(1, 600);
         shares.add(&key, Window { minute: 11, share: 2 });
-        assert_eq!(shares.take(&key, 10), Verdict::Pass);
-        assert_eq!(shares.take(&key, 11), Verdict::Ask(2));
-        assert_eq!(shares.take(&key, 12), Verdict::Ask(0));
+        assert_eq!(shares.use_one(&key, 10), Verdict::Allow);
+        assert_eq!(shares.use_one(&key, 11), Verdict::Query(2));
+        assert_eq!(shares.use_one(&key, 12), Verdict::Query(0));
     }
 
     #[test]
-    fn another_limit_ends_a_share_and_a_refusal_is_remembered() {
+    fn changed_limit_ends_a_share_and_a_refusal_is_cached() {
         let shares = Shares::new();
         shares.add(&key(1, 600), Window { minute: 10, share: 9 });
-        assert_eq!(shares.take(&key(1, 5), 10), Verdict::Ask(0));
+        assert_eq!(shares.use_one(&key(1, 5), 10), Verdict::Query(0));
         shares.add(&key(1, 5), Window { minute: 10, share: 0 });
-        assert_eq!(shares.take(&key(1, 5), 10), Verdict::Refuse);
+        assert_eq!(shares.use_one(&key(1, 5), 10), Verdict::Refuse);
         std::thread::sleep(LEASE);
-        assert_eq!(shares.take(&key(1, 5), 10), Verdict::Ask(0));
+        assert_eq!(shares.use_one(&key(1, 5), 10), Verdict::Query(0));
     }
 
     #[test]
-    fn what_lies_idle_goes_back_once() {
+    fn idle_share_is_returned_once() {
         let shares = Shares::new();
         shares.add(&key(1, 600), Window { minute: 10, share: 9 });
-        assert_eq!(shares.unused(Duration::from_secs(60), 10), []);
-        assert_eq!(shares.unused(Duration::ZERO, 10), [(1, 10, 8)]);
-        assert_eq!(shares.unused(Duration::ZERO, 10), []);
-        assert_eq!(shares.take(&key(1, 600), 10), Verdict::Ask(1));
+        assert_eq!(shares.remove_unused(Duration::from_secs(60), 10), []);
+        assert_eq!(shares.remove_unused(Duration::ZERO, 10), [(1, 10, 8)]);
+        assert_eq!(shares.remove_unused(Duration::ZERO, 10), []);
+        assert_eq!(shares.use_one(&key(1, 600), 10), Verdict::Query(1));
     }
 }

@@ -1,6 +1,7 @@
-//! The keys that sign user and hub tokens (ES256, RFC 7518). They live sealed in the database, so that all replicas sign and check alike. A new key is
-//! published some time before it signs; a replaced one checks until no token it signed can matter any more. Verified tokens are remembered, since
-//! checking a signature costs more than anything else on a request's path.
+//! The keys that sign user and hub tokens (ES256, RFC 7518). They are stored sealed in the
+//! database, so that all replicas sign and verify alike. A new key is published some time before it
+//! signs. A replaced key verifies until every token it signed has expired. Verified tokens are
+//! cached, since verifying a signature is the most expensive step of a request.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
@@ -13,22 +14,24 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::audit::Audit;
 use crate::db::{Conn, Db, sql};
-use crate::domain::audit::Audit;
 use crate::error::{Error, Result};
-use crate::sealing::{Sealer, stored::SIGNING_KEY};
+use crate::sealing::{self, Sealer, stored::SIGNING_KEY};
 use hub_protocol::Timestamp;
 
-/// An unknown `kid` makes us look for a key another replica made, but not more often than this.
+/// An unknown `kid` makes the service look for a key of another replica, at most this often.
 const RELOAD_INTERVAL: Duration = Duration::from_secs(5);
-/// The keys are read again this often in any case, so that every replica knows a new key before it signs.
+/// The keys are read again at least this often, so that every replica knows a new key before it
+/// signs.
 const REFRESH_INTERVAL: Duration = Duration::from_secs(60);
-/// From publishing a key to signing with it: whoever keeps the key set for a while has fetched it anew by then.
+/// The time from publishing a key to signing with it. Clients that cache the key set have fetched
+/// it again by then.
 const PUBLISHED_AHEAD_SECS: i64 = 15 * 60;
 /// How long a key signs.
 const SIGNS_FOR_SECS: i64 = 90 * 24 * 3600;
-/// Tokens remembered as verified; 32 bytes and a claim each.
-const REMEMBERED_TOKENS: usize = 50_000;
+/// The most verified tokens in the cache, about 32 bytes and the claims each.
+const CACHED_TOKENS: usize = 50_000;
 
 #[derive(Clone)]
 pub struct Keys(Arc<Inner>);
@@ -42,7 +45,7 @@ struct Inner {
 
 #[derive(Default)]
 struct Ring {
-    /// Newest first.
+    /// The newest key first.
     keys: Vec<Key>,
     loaded_at: Option<Instant>,
 }
@@ -59,20 +62,27 @@ struct Key {
 enum Reload {
     No,
     Due,
-    /// The token's key is not among them.
+    /// The key of the token is not in the ring.
     Needed,
 }
 
 /// One key of the JSON Web Key Set (RFC 7517).
 #[derive(Clone, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PublicKey {
+    /// The type of the key: `EC`.
     pub kty: String,
+    /// The curve: `P-256`.
     pub crv: String,
+    /// The algorithm: `ES256`.
     pub alg: String,
+    /// What the key is for: `sig`, signatures.
     #[serde(rename = "use")]
     pub usage: String,
+    /// The id of the key, which tokens name.
     pub kid: String,
+    /// The x coordinate, in base64url.
     pub x: String,
+    /// The y coordinate, in base64url.
     pub y: String,
 }
 
@@ -87,11 +97,11 @@ struct Row {
 
 impl Keys {
     pub fn new(sealer: Sealer) -> Self {
-        let (hub_tokens, user_tokens) = (Cache::new(REMEMBERED_TOKENS), Cache::new(REMEMBERED_TOKENS));
+        let (hub_tokens, user_tokens) = (Cache::new(CACHED_TOKENS), Cache::new(CACHED_TOKENS));
         Self(Arc::new(Inner { sealer, ring: RwLock::default(), hub_tokens, user_tokens }))
     }
 
-    /// Reads the keys, and makes the first one when there is none.
+    /// Reads the keys, and creates the first one if there is none.
     pub async fn load(&self, db: &Db, now: Timestamp) -> Result<()> {
         let mut conn = db.read().await?;
         let mut rows = rows(&mut conn).await?;
@@ -105,24 +115,25 @@ impl Keys {
         Ok(())
     }
 
-    /// Replaces the signing key when it is old enough, or `at_once`; forgets keys whose last token is `tokens_live_secs` old. Answers whether a new one
-    /// was made.
+    /// Replaces the signing key if it is old enough, or in any case if `at_once`. Deletes keys
+    /// whose last token is older than `tokens_live_secs`. Returns whether a new key was created.
     pub async fn rotate(&self, db: &Db, now: Timestamp, at_once: bool, tokens_live_secs: i64) -> Result<bool> {
         let newest = rows(&mut db.read().await?).await?.into_iter().next();
         let is_due = newest.as_ref().is_none_or(|newest| match at_once {
             true => newest.signs_from <= now,
             false => newest.signs_from.plus_secs(SIGNS_FOR_SECS) <= now,
         });
-        let is_made = match newest.map(|newest| newest.kid) {
+        let is_created = match newest.map(|newest| newest.kid) {
             newest if is_due => self.create(db, now, now.plus_secs(PUBLISHED_AHEAD_SECS), newest.as_deref()).await?,
             _ => false,
         };
-        forget(db, now.plus_secs(-tokens_live_secs)).await?;
+        delete_replaced(db, now.plus_secs(-tokens_live_secs)).await?;
         self.load(db, now).await?;
-        Ok(is_made)
+        Ok(is_created)
     }
 
-    /// Makes a new key, which is published at once, unless the newest is another than the one to be replaced: of replicas that do it together one does.
+    /// Creates a key and publishes it, unless the newest key is no longer the one to be replaced.
+    /// Of replicas that rotate at the same time, one creates the key.
     async fn create(&self, db: &Db, now: Timestamp, signs_from: Timestamp, replaced: Option<&str>) -> Result<bool> {
         use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair};
         let pair = EcdsaKeyPair::generate(&ECDSA_P256_SHA256_FIXED_SIGNING).map_err(Error::internal)?;
@@ -131,18 +142,17 @@ impl Keys {
         let point = pair.public_key().as_ref();
         let (x, y) = match point {
             [4, coordinates @ ..] if coordinates.len() == 64 => coordinates.split_at(32),
-            _ => return Err(Error::internal("a P-256 public key of an unknown form")),
+            _ => return Err(Error::internal("the P-256 public key has an unknown form")),
         };
         let kid = hex::encode(crate::sealing::random::<8>());
         let mut tx = db.begin().await?;
-        let lock = tx.dialect().for_update();
-        sql("SELECT key_id FROM sealing_keys ORDER BY key_id").push(lock).execute(&mut tx).await?;
+        sealing::stored::lock(&mut tx).await?;
         let newest = rows(&mut tx).await?.into_iter().next().map(|newest| newest.kid);
         if newest.as_deref() != replaced {
             return Ok(false);
         }
-        sql("INSERT INTO signing_keys (kid, sealed_private_key, public_x, public_y, created_at, signs_from) \
-             VALUES ($1, $2, $3, $4, $5, $6)")
+        sql("INSERT INTO signing_keys (kid, sealed_private_key, public_x, public_y, created_at, \
+             signs_from) VALUES ($1, $2, $3, $4, $5, $6)")
         .bind(kid.as_str())
         .bind(self.0.sealer.seal(SIGNING_KEY, &kid, private_key.as_ref()))
         .bind(URL_SAFE_NO_PAD.encode(x))
@@ -184,14 +194,15 @@ impl Keys {
 
     pub fn sign<T: Serialize>(&self, claims: &T, now: Timestamp) -> Result<String> {
         let ring = self.read();
-        // The oldest stands in when the clock was set back to before all of them.
+        // If the clock was set back to before all keys, the oldest one signs.
         let signing = ring.keys.iter().find(|key| key.signs_from <= now);
         let key = signing.or(ring.keys.last()).ok_or_else(keys_unavailable)?;
         let header = Header { kid: Some(key.kid.clone()), ..Header::new(Algorithm::ES256) };
         jsonwebtoken::encode(&header, claims, &key.encoding).map_err(Error::internal)
     }
 
-    /// Checks signature, issuer and audience, but not the expiry: callers differ in what they do about that.
+    /// Verifies signature, issuer and audience, but not the expiry: callers handle that
+    /// differently.
     pub async fn verify<T: DeserializeOwned + Clone>(
         &self,
         db: &Db,
@@ -203,7 +214,7 @@ impl Keys {
         let kid = header.kid.ok_or_else(super::invalid_token)?;
         match self.should_reload(&kid) {
             Reload::Needed => self.load(db, now).await?,
-            // The keys at hand still serve.
+            // The keys that are already loaded remain usable.
             Reload::Due => drop(self.load(db, now).await),
             Reload::No => {}
         }
@@ -217,14 +228,14 @@ impl Keys {
         Ok(token.claims)
     }
 
-    /// As [`Keys::verify`] for a hub's token, remembering what was verified.
+    /// As [`Keys::verify`] for a hub token, with the cache.
     pub async fn verify_hub(&self, db: &Db, now: Timestamp, token: &str) -> Result<super::hub::HubClaims> {
-        remembered(&self.0.hub_tokens, token, self.verify(db, now, token, super::hub::AUDIENCE)).await
+        cached(&self.0.hub_tokens, token, self.verify(db, now, token, super::hub::AUDIENCE)).await
     }
 
-    /// As [`Keys::verify`] for a person's token, remembering what was verified.
+    /// As [`Keys::verify`] for a user token, with the cache.
     pub async fn verify_user(&self, db: &Db, now: Timestamp, token: &str) -> Result<super::user::UserClaims> {
-        remembered(&self.0.user_tokens, token, self.verify(db, now, token, super::user::AUDIENCE)).await
+        cached(&self.0.user_tokens, token, self.verify(db, now, token, super::user::AUDIENCE)).await
     }
 
     fn should_reload(&self, kid: &str) -> Reload {
@@ -234,7 +245,7 @@ impl Keys {
         };
         match is_known {
             true if age.is_none_or(|age| age > REFRESH_INTERVAL) => {
-                // One request reads them anew, the others go on.
+                // One request reloads the keys; the others continue with the old ones.
                 self.0.ring.write().unwrap_or_else(PoisonError::into_inner).loaded_at = Some(Instant::now());
                 Reload::Due
             }
@@ -248,11 +259,11 @@ impl Keys {
     }
 }
 
-/// The `iss` of every token of this service.
+/// The `iss` of every token that this service issues.
 pub const ISSUER: &str = "hub-cloud";
 
-/// What was verified, from the cache or by verifying it now.
-async fn remembered<T: Clone>(
+/// The verified claims of a token, from the cache or by verifying it now.
+async fn cached<T: Clone>(
     cache: &Cache<[u8; 32], T>,
     token: &str,
     verify: impl Future<Output = Result<T>>,
@@ -273,18 +284,17 @@ async fn rows(conn: &mut Conn) -> Result<Vec<Row>> {
     .await
 }
 
-/// Deletes the keys whose successor has signed since `before` or longer.
-async fn forget(db: &Db, before: Timestamp) -> Result<()> {
+/// Deletes the keys whose successor has been signing since `before` or longer.
+async fn delete_replaced(db: &Db, before: Timestamp) -> Result<()> {
     let mut tx = db.begin().await?;
-    sql(
-        "DELETE FROM signing_keys WHERE signs_from < (SELECT MAX(signs_from) FROM signing_keys WHERE signs_from <= $1)",
-    )
+    sql("DELETE FROM signing_keys \
+        WHERE signs_from < (SELECT MAX(signs_from) FROM signing_keys WHERE signs_from <= $1)")
     .bind(before)
     .execute(&mut tx)
     .await?;
-    tx.commit_unaudited("no token of theirs is left").await
+    tx.commit_unaudited("no valid token was signed with them").await
 }
 
 fn keys_unavailable() -> Error {
-    Error::unavailable("KEYS_UNAVAILABLE", "the service has not read its signing keys yet; try again shortly")
+    Error::unavailable("KEYS_UNAVAILABLE", "the service has not loaded its signing keys yet; try again shortly")
 }

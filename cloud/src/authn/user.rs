@@ -1,14 +1,15 @@
-//! User tokens: what is in one, how one is made, and the extractor for endpoints that concern a person and no single tenant.
+//! User tokens: their claims, how they are issued, and the extractor for endpoints that concern a
+//! person and no single tenant.
 
-use axum::extract::FromRequestParts;
+use axum::extract::{FromRef, FromRequestParts};
 use axum::http::request::Parts;
 use hub_protocol::{PersonaUuid, Timestamp, UserUuid};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::keys::ISSUER;
-use super::{api_key, oidc};
-use crate::app::App;
+use super::{Authn, api_key, oidc};
+use crate::audit::{Actor, Author};
 use crate::error::{Error, Result};
 
 pub const AUDIENCE: &str = "hub-cloud/users";
@@ -24,15 +25,15 @@ pub struct UserClaims {
     exp: i64,
     iat: i64,
     jti: Uuid,
-    /// The login the token belongs to; when it ends, so does the token.
+    /// The login that the token belongs to. The token ends with it.
     sid: Uuid,
     pub user_uuid: UserUuid,
-    /// The user's default persona; inside a tenant, the tenant's own is looked up.
+    /// The user's default persona. Inside a tenant, the persona of that tenant is looked up.
     pub persona_uuid: PersonaUuid,
     pub roles: Vec<String>,
 }
 
-/// A person whose token is good.
+/// A person whose token is valid.
 #[derive(Clone, Copy, Debug)]
 pub struct User {
     pub user_uuid: UserUuid,
@@ -41,17 +42,24 @@ pub struct User {
     pub session: Session,
 }
 
-/// What keeps a person logged in.
+/// What a person's session depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Session {
-    /// A login of ours, which can be revoked.
+    /// A login at this service, which can be revoked.
     Login(Uuid),
-    /// Another issuer's token, good until it expires.
+    /// A token of an external issuer, valid until it expires.
     External,
 }
 
-/// A fresh access token of a login, and when it expires.
-pub fn issue(app: &App, user: &User, login_uuid: Uuid, now: Timestamp) -> Result<(String, Timestamp)> {
+impl From<&User> for Author {
+    fn from(user: &User) -> Self {
+        let User { user_uuid, persona_uuid, .. } = *user;
+        Self { tenant_uuid: None, actor: Actor::User { user_uuid, persona_uuid } }
+    }
+}
+
+/// Issues an access token for a login and returns it with its expiry.
+pub fn issue(authn: &Authn, user: &User, login_uuid: Uuid, now: Timestamp) -> Result<(String, Timestamp)> {
     let expires_at = Timestamp::from_micros(now.plus_secs(LIFETIME_SECS).as_secs() * 1_000_000);
     let roles = if user.is_platform_admin { vec![PLATFORM_ADMIN.to_owned()] } else { Vec::new() };
     let claims = UserClaims {
@@ -66,23 +74,23 @@ pub fn issue(app: &App, user: &User, login_uuid: Uuid, now: Timestamp) -> Result
         persona_uuid: user.persona_uuid,
         roles,
     };
-    Ok((app.keys.sign(&claims, now)?, expires_at))
+    Ok((authn.keys.sign(&claims, now)?, expires_at))
 }
 
-/// Checks the bearer token of a request from a person: signature, issuer, audience and time. Whether the login it belongs to still lives is
-/// checked together with what the person may do, see `authz`.
-pub async fn verify(app: &App, parts: &Parts) -> Result<User> {
+/// Verifies the bearer token of a person: signature, issuer, audience and expiry. Whether its login
+/// has ended is checked together with the person's permissions, see `authz`.
+pub async fn verify(authn: &Authn, parts: &Parts) -> Result<User> {
     let token = super::bearer(&parts.headers)?;
-    let now = app.clock.now();
-    if let Some(oidc) = &app.oidc
+    let now = authn.core.clock.now();
+    if let Some(oidc) = &authn.oidc
         && oidc::issuer_of(token).is_some_and(|issuer| issuer == oidc.issuer())
     {
-        return oidc.verify(app, token, now).await;
+        return oidc.verify(&authn.core, token, now).await;
     }
-    if !app.config.builtin_login {
+    if !authn.core.config.builtin_login {
         return Err(super::invalid_token());
     }
-    let claims = app.keys.verify_user(&app.db, now, token).await?;
+    let claims = authn.keys.verify_user(&authn.core.db, now, token).await?;
     if claims.exp <= now.as_secs() {
         return Err(super::invalid_token());
     }
@@ -95,27 +103,31 @@ pub async fn verify(app: &App, parts: &Parts) -> Result<User> {
     })
 }
 
-/// A person who is logged in. A key is nobody, so that one is refused, good or bad.
-pub async fn authenticate(app: &App, parts: &Parts) -> Result<User> {
+/// A logged-in person. An API key belongs to no person, so a request with one is refused, even if
+/// the key is invalid.
+pub async fn authenticate(authn: &Authn, parts: &Parts) -> Result<User> {
     if api_key::is_present(parts) {
-        api_key::authenticate(app, parts).await?;
-        return Err(keys_are_nobody());
+        api_key::authenticate(authn, parts).await?;
+        return Err(person_required());
     }
-    let user = verify(app, parts).await?;
-    app.permissions.require_session(&app.db, &user).await?;
+    let user = verify(authn, parts).await?;
+    authn.permissions.require_session(&authn.core.db, &user).await?;
     Ok(user)
 }
 
-/// 403 for a good API key where a person is needed.
-pub fn keys_are_nobody() -> Error {
-    let message = "an API key stands for a tenant and not for a person; call this with a user's access token";
+/// 403 for a valid API key where a person is required.
+pub fn person_required() -> Error {
+    let message = "this endpoint requires a person, and an API key belongs to a tenant; use a user's access token";
     Error::forbidden("PERSON_REQUIRED", message)
 }
 
-impl FromRequestParts<App> for User {
+impl<S: Send + Sync> FromRequestParts<S> for User
+where
+    Authn: FromRef<S>,
+{
     type Rejection = crate::error::Error;
 
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
-        authenticate(app, parts).await
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self> {
+        authenticate(&Authn::from_ref(state), parts).await
     }
 }

@@ -1,5 +1,5 @@
-//! The extractors that decide who may call: a handler's signature carries one of them, or one of `authn`'s. Each writes itself into the API
-//! description, which is what the contract tests read.
+//! The extractors that decide who may call. A handler's signature contains one of these, or one of
+//! `authn`'s. Each documents itself in the OpenAPI description, which the contract tests read.
 
 use std::convert::Infallible;
 use std::marker::PhantomData;
@@ -7,31 +7,35 @@ use std::sync::Arc;
 
 use aide::OperationInput;
 use aide::generate::GenContext;
-use aide::openapi::{Operation, ReferenceOr, SecurityRequirement};
-use axum::extract::FromRequestParts;
+use aide::openapi::{Operation, Parameter, ReferenceOr, SecurityRequirement};
+use axum::extract::{FromRef, FromRequestParts};
 use axum::http::request::Parts;
 use hub_protocol::{PersonaUuid, TenantUuid};
+use schemars::json_schema;
 
 use super::permission::{KeyAccess, Permission, Role};
-use super::scope::Scope;
-use crate::app::App;
+use super::scope::{Scope, UserScope};
+use crate::authn::Authn;
 use crate::authn::api_key::{self, ApiKey};
 use crate::authn::hub::{EnrollingHub, Hub, RefreshingHub, UploadingHub};
 use crate::authn::user::{self, User};
 use crate::error::{Error, Result};
+use crate::http::describe::header_parameter;
 use crate::http::extract::path_parameter;
 
 pub const TENANT_HEADER: &str = "x-tenant-uuid";
 
-/// A member of the tenant that the request names, whose role grants `P`, or an API key of the tenant with the scope for `P`. The tenant is the
-/// `{tenantUuid}` of the path, which `X-Tenant-UUID` may repeat but not contradict; where the path has none, the header alone names it.
+/// A member of the tenant that the request names, whose role grants `P`, or an API key of the
+/// tenant with the scope for `P`. The tenant is the `{tenantUuid}` of the path, which
+/// `X-Tenant-UUID` may repeat but not contradict; where the path has none, the header alone names
+/// it.
 pub struct Authorized<P> {
     pub scope: Scope,
     pub caller: Caller,
     permission: PhantomData<fn() -> P>,
 }
 
-/// Who was let in.
+/// The caller that was admitted.
 #[derive(Clone, Debug)]
 pub enum Caller {
     Member { user: User, persona_uuid: PersonaUuid, role: Role },
@@ -39,15 +43,16 @@ pub enum Caller {
 }
 
 impl Caller {
-    /// Whether the caller would be let in again, for what goes on after its request. A database that is away is no reason to end it.
-    pub async fn may_go_on<P: Permission>(&self, app: &App, tenant_uuid: TenantUuid) -> bool {
+    /// Whether the caller still has access, for work that continues after the request. An
+    /// unavailable database does not revoke access.
+    pub async fn is_still_allowed<P: Permission>(&self, authn: &Authn, tenant_uuid: TenantUuid) -> bool {
         let welcome = match self {
             Self::Member { user, .. } => {
-                let member = app.permissions.member(&app.db, user, tenant_uuid).await;
+                let member = authn.permissions.member(&authn.core.db, user, tenant_uuid).await;
                 member.map(|member| member.is_some_and(|member| member.role.allows(P::BIT)))
             }
             Self::ApiKey(key) => {
-                let scopes = api_key::present_scopes(app, key).await;
+                let scopes = api_key::current_scopes(authn, key).await;
                 scopes.map(|scopes| scopes.is_some_and(|scopes| P::KEY.is_met_by(&scopes)))
             }
         };
@@ -55,7 +60,7 @@ impl Caller {
     }
 }
 
-/// As [`Authorized`], for what only a person may do.
+/// As [`Authorized`], for operations that only a person may do.
 pub struct Member<P> {
     pub scope: Scope,
     pub user: User,
@@ -63,42 +68,49 @@ pub struct Member<P> {
     permission: PhantomData<fn() -> P>,
 }
 
-impl<P: Permission> FromRequestParts<App> for Authorized<P> {
+impl<P: Permission, S: Send + Sync> FromRequestParts<S> for Authorized<P>
+where
+    Authn: FromRef<S>,
+{
     type Rejection = Error;
 
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
-        // A key goes before a user token, and what is picked has to do: there is no falling through from one to the other.
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self> {
+        let authn = &Authn::from_ref(state);
+        // A key takes precedence over a user token. If the key is invalid, the token is not tried.
         let (scope, caller) = match api_key::is_present(parts) {
-            true => authorize_key(parts, app, P::KEY).await?,
-            false => authorize_member(parts, app, P::BIT).await?,
+            true => authorize_key(parts, authn, P::KEY).await?,
+            false => authorize_member(parts, authn, P::BIT).await?,
         };
         Ok(Self { scope, caller, permission: PhantomData })
     }
 }
 
-impl<P: Permission> FromRequestParts<App> for Member<P> {
+impl<P: Permission, S: Send + Sync> FromRequestParts<S> for Member<P>
+where
+    Authn: FromRef<S>,
+{
     type Rejection = Error;
 
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
-        let Authorized { scope, caller, permission } = Authorized::<P>::from_request_parts(parts, app).await?;
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self> {
+        let Authorized { scope, caller, permission } = Authorized::<P>::from_request_parts(parts, state).await?;
         match caller {
             Caller::Member { user, role, .. } => Ok(Self { scope, user, role, permission }),
-            Caller::ApiKey(_) => Err(user::keys_are_nobody()),
+            Caller::ApiKey(_) => Err(user::person_required()),
         }
     }
 }
 
-async fn authorize_member(parts: &mut Parts, app: &App, bit: u8) -> Result<(Scope, Caller)> {
-    let user = user::verify(app, parts).await?;
-    // Whose login has ended is told so, whatever else is wrong with the request.
-    let tenant = match named_tenant(parts, app).await {
+async fn authorize_member(parts: &mut Parts, authn: &Authn, bit: u8) -> Result<(Scope, Caller)> {
+    let user = user::verify(authn, parts).await?;
+    // An ended login is reported first, whatever else is wrong with the request.
+    let tenant = match named_tenant(parts, authn).await {
         Ok(tenant) => tenant,
         Err(error) => {
-            app.permissions.require_session(&app.db, &user).await?;
+            authn.permissions.require_session(&authn.core.db, &user).await?;
             return Err(error);
         }
     };
-    let Some(member) = app.permissions.member(&app.db, &user, tenant.uuid).await? else {
+    let Some(member) = authn.permissions.member(&authn.core.db, &user, tenant.uuid).await? else {
         return Err(tenant.not_accessible());
     };
     require(member.role, bit)?;
@@ -106,7 +118,7 @@ async fn authorize_member(parts: &mut Parts, app: &App, bit: u8) -> Result<(Scop
     Ok((scope, Caller::Member { user, persona_uuid: member.persona_uuid, role: member.role }))
 }
 
-/// 403 unless the role reaches so far.
+/// 403 unless the role includes `bit`.
 pub fn require(role: Role, bit: u8) -> Result<()> {
     match role.allows(bit) {
         true => Ok(()),
@@ -117,43 +129,44 @@ pub fn require(role: Role, bit: u8) -> Result<()> {
     }
 }
 
-async fn authorize_key(parts: &mut Parts, app: &App, access: KeyAccess) -> Result<(Scope, Caller)> {
-    let key = api_key::authenticate(app, parts).await?;
+async fn authorize_key(parts: &mut Parts, authn: &Authn, access: KeyAccess) -> Result<(Scope, Caller)> {
+    let key = api_key::authenticate(authn, parts).await?;
     if access == KeyAccess::Never {
-        return Err(user::keys_are_nobody());
+        return Err(user::person_required());
     }
-    let tenant = named_tenant(parts, app).await?;
+    let tenant = named_tenant(parts, authn).await?;
     if tenant.uuid != key.tenant_uuid {
         return Err(tenant.not_accessible());
     }
     if let KeyAccess::Scope(scope) = access
         && !access.is_met_by(&key.scopes)
     {
-        let message = format!("this needs an API key with the scope `{scope}`");
+        let message = format!("this requires an API key with the scope `{scope}`");
         return Err(Error::forbidden("PERMISSION_DENIED", message));
     }
     Ok((Scope::of_api_key(key.tenant_uuid, key.api_key_id), Caller::ApiKey(key)))
 }
 
-/// The tenant a request is about.
+/// The tenant of a request.
 struct NamedTenant {
     uuid: TenantUuid,
     is_in_header: bool,
 }
 
 impl NamedTenant {
-    /// Where the path alone names the tenant, it is a thing like any other that the caller cannot see.
+    /// If only the path names the tenant, an invisible tenant is a 404, like any other thing that
+    /// the caller may not see.
     fn not_accessible(&self) -> Error {
         match self.is_in_header {
-            true => Error::forbidden("TENANT_NOT_ACCESSIBLE", "the tenant in `X-Tenant-UUID` is not yours to act in"),
+            true => Error::forbidden("TENANT_NOT_ACCESSIBLE", "you are not a member of the tenant in `X-Tenant-UUID`"),
             false => Error::not_found("tenant"),
         }
     }
 }
 
-async fn named_tenant(parts: &mut Parts, app: &App) -> Result<NamedTenant> {
+async fn named_tenant(parts: &mut Parts, authn: &Authn) -> Result<NamedTenant> {
     let in_header = tenant_in_header(parts)?;
-    let uuid = match (tenant_in_path(parts, app).await?, in_header) {
+    let uuid = match (tenant_in_path(parts, authn).await?, in_header) {
         (Some(in_path), Some(in_header)) if in_path != in_header => {
             let message = "the header `X-Tenant-UUID` names another tenant than the path";
             return Err(Error::forbidden("OTHER_TENANT", message));
@@ -176,7 +189,7 @@ fn tenant_in_header(parts: &Parts) -> Result<Option<TenantUuid>> {
     }
 }
 
-/// The tenant may be named in the query too, under either of its names, and then it has to be the same.
+/// The query may name the tenant too, under either of its names. It must then be the same tenant.
 fn require_same_in_query(parts: &Parts, tenant_uuid: TenantUuid) -> Result<()> {
     let query = parts.uri.query().unwrap_or_default();
     for (name, value) in form_urlencoded::parse(query.as_bytes()) {
@@ -197,23 +210,45 @@ fn require_same_in_query(parts: &Parts, tenant_uuid: TenantUuid) -> Result<()> {
     Ok(())
 }
 
-async fn tenant_in_path(parts: &mut Parts, app: &App) -> Result<Option<TenantUuid>> {
-    let Some(value) = path_parameter(parts, app, "tenantUuid").await? else { return Ok(None) };
+async fn tenant_in_path(parts: &mut Parts, authn: &Authn) -> Result<Option<TenantUuid>> {
+    let Some(value) = path_parameter(parts, authn, "tenantUuid").await? else { return Ok(None) };
     value.parse().map(Some).map_err(|_| Error::field("tenantUuid", "must be a uuid"))
 }
 
 /// A platform administrator.
 pub struct PlatformAdmin(pub User);
 
-impl FromRequestParts<App> for PlatformAdmin {
+impl<S: Send + Sync> FromRequestParts<S> for PlatformAdmin
+where
+    Authn: FromRef<S>,
+{
     type Rejection = Error;
 
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
-        let user = user::authenticate(app, parts).await?;
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self> {
+        let authn = &Authn::from_ref(state);
+        let user = user::authenticate(authn, parts).await?;
         if !user.is_platform_admin {
-            return Err(Error::forbidden("PERMISSION_DENIED", "this needs a platform administrator"));
+            return Err(Error::forbidden("PERMISSION_DENIED", "this requires a platform administrator"));
         }
         Ok(Self(user))
+    }
+}
+
+/// An end user of `/app`: any logged-in person. The scope limits what they see.
+pub struct EndUser {
+    pub scope: UserScope,
+    pub user: User,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for EndUser
+where
+    Authn: FromRef<S>,
+{
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self> {
+        let user = user::authenticate(&Authn::from_ref(state), parts).await?;
+        Ok(Self { scope: UserScope::of(&user), user })
     }
 }
 
@@ -228,10 +263,10 @@ impl<S: Sync> FromRequestParts<S> for Public {
     }
 }
 
-/// The key under which an operation of the API description says who may call it.
+/// The extension of an operation in the OpenAPI description that says who may call it.
 pub const ACCESS_EXTENSION: &str = "x-access";
 
-/// `security` holds the schemes of which any one will do.
+/// `security` lists alternative schemes: any one of them is sufficient.
 fn describe(operation: &mut Operation, access: &str, security: &[&str]) {
     operation.extensions.insert(ACCESS_EXTENSION.to_owned(), access.into());
     operation.security =
@@ -239,10 +274,10 @@ fn describe(operation: &mut Operation, access: &str, security: &[&str]) {
 }
 
 impl<P: Permission> OperationInput for Authorized<P> {
-    fn operation_input(ctx: &mut GenContext, operation: &mut Operation) {
+    fn operation_input(_: &mut GenContext, operation: &mut Operation) {
         let security: &[&str] = if P::KEY == KeyAccess::Never { &["user"] } else { &["user", "apiKey"] };
         describe(operation, &format!("tenant:{}", P::NAME), security);
-        describe_tenant_header(ctx, operation);
+        describe_tenant_header(operation);
     }
 }
 
@@ -252,28 +287,25 @@ impl<P: Permission> OperationInput for Member<P> {
     }
 }
 
-fn describe_tenant_header(ctx: &mut GenContext, operation: &mut Operation) {
-    let json_schema = ctx.schema.subschema_for::<TenantUuid>();
-    let schema = aide::openapi::SchemaObject { json_schema, external_docs: None, example: None };
-    operation.parameters.push(ReferenceOr::Item(aide::openapi::Parameter::Header {
-        parameter_data: aide::openapi::ParameterData {
-            name: "X-Tenant-UUID".to_owned(),
-            description: Some("The tenant to act in; where the path names it, the header may be left out.".to_owned()),
-            required: true,
-            deprecated: None,
-            format: aide::openapi::ParameterSchemaOrContent::Schema(schema),
-            example: None,
-            examples: Default::default(),
-            explode: None,
-            extensions: Default::default(),
-        },
-        style: Default::default(),
-    }));
+fn describe_tenant_header(operation: &mut Operation) {
+    let description = "The tenant to act in. It may be left out where the path names the tenant.";
+    // A pattern in place of a format: generated clients would send their own idea of a uuid.
+    let schema = json_schema!({"type": "string", "pattern": "^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$"});
+    header_parameter(operation, "X-Tenant-UUID", description, schema);
+    if let Some(ReferenceOr::Item(Parameter::Header { parameter_data, .. })) = operation.parameters.last_mut() {
+        parameter_data.required = true;
+    }
 }
 
 impl OperationInput for PlatformAdmin {
     fn operation_input(_: &mut GenContext, operation: &mut Operation) {
         describe(operation, "platform", &["user"]);
+    }
+}
+
+impl OperationInput for EndUser {
+    fn operation_input(_: &mut GenContext, operation: &mut Operation) {
+        describe(operation, "app", &["user"]);
     }
 }
 

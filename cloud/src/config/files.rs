@@ -6,13 +6,13 @@ use percent_encoding::percent_decode_str;
 
 use super::ConfigError;
 
-/// Where the files of releases are kept.
+/// The store of release files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FilesConfig {
     Directory(PathBuf),
     S3 {
         bucket: String,
-        /// Without slashes around it; may be empty.
+        /// Without leading or trailing slash. May be empty.
         prefix: String,
     },
 }
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_are_in_a_directory_or_a_bucket() {
+    fn files_setting_accepts_a_directory_or_a_bucket() {
         let dir = Path::new("/srv/data");
         let files = |url: &str| super::files(Some(url), dir).expect(url);
         assert_eq!(files("file:///srv/hub%20files"), FilesConfig::Directory("/srv/hub files".into()));

@@ -1,17 +1,18 @@
-//! Many rows in few statements: arrays through UNNEST on PostgreSQL, many-row VALUES on SQLite. The hot path of ingest lives on this;
-//! ordinary writes use `sql`.
+//! Many rows in few statements: arrays through UNNEST on PostgreSQL, many-row VALUES on SQLite.
+//! Ingest uses it on its hot path; ordinary writes use `sql`.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 use std::sync::Arc;
 
 use hub_protocol::Timestamp;
+use sqlx::Arguments;
 use sqlx::error::BoxDynError;
 use sqlx::postgres::PgArguments;
 use sqlx::sqlite::SqliteArguments;
-use sqlx::{Arguments, AssertSqlSafe};
 use uuid::Uuid;
 
-use super::sql::DbRow;
+use super::sql::{DbRow, assembled};
 use super::{Conn, Raw};
 use crate::error::Result;
 
@@ -20,7 +21,7 @@ pub enum Column {
     Uuid(Vec<Uuid>),
     Int(Vec<i64>),
     OptionalInt(Vec<Option<i64>>),
-    /// The same few words again and again, such as a status.
+    /// One of a few constant words, such as a status.
     Word(Vec<&'static str>),
     Text(Vec<Arc<str>>),
     Time(Vec<Timestamp>),
@@ -76,12 +77,13 @@ impl Column {
     }
 }
 
-/// Most rows a SQLite statement carries. The sizes are powers of two: few enough that every statement is prepared once, and few statements for
-/// any number of rows; each is a way to the connection's thread and back.
+/// The most rows in one SQLite statement. Row counts are powers of two: there are few distinct
+/// statements to prepare, and any number of rows takes few statements. Each statement costs a round
+/// trip to the connection's thread.
 const SQLITE_MAX_ROWS: usize = 1024;
 
-/// A statement over many rows. `head` ends where the rows are to come, `tail` follows them, as in
-/// `INSERT INTO t (a, b)` rows `ON CONFLICT DO NOTHING`.
+/// A statement over many rows: `head`, the rows, `tail`, as in `INSERT INTO t (a, b)` rows `ON
+/// CONFLICT DO NOTHING`.
 pub struct Bulk {
     pub head: &'static str,
     pub columns: Vec<Column>,
@@ -100,13 +102,13 @@ impl Bulk {
         }
         match conn.raw() {
             Raw::Postgres(conn) => {
-                let text = AssertSqlSafe(self.postgres_text());
+                let text = assembled(Cow::Owned(self.postgres_text()));
                 Ok(sqlx::query_with(text, self.into_arrays()?).execute(conn).await?.rows_affected())
             }
             Raw::Sqlite(conn) => {
                 let mut changed = 0;
                 for (start, size) in chunks(rows) {
-                    let text = AssertSqlSafe(self.sqlite_text(size));
+                    let text = assembled(Cow::Owned(self.sqlite_text(size)));
                     let args = self.sqlite_args(start, size)?;
                     changed += sqlx::query_with(text, args).execute(&mut *conn).await?.rows_affected();
                 }
@@ -115,7 +117,7 @@ impl Bulk {
         }
     }
 
-    /// For a `tail` that ends in RETURNING. Rows come back in no particular order.
+    /// For a `tail` that ends in RETURNING. The rows are in no particular order.
     pub async fn returning<T: DbRow>(self, conn: &mut Conn) -> Result<Vec<T>> {
         let rows = self.rows();
         if rows == 0 {
@@ -123,13 +125,13 @@ impl Bulk {
         }
         match conn.raw() {
             Raw::Postgres(conn) => {
-                let text = AssertSqlSafe(self.postgres_text());
+                let text = assembled(Cow::Owned(self.postgres_text()));
                 Ok(sqlx::query_as_with::<_, T, _>(text, self.into_arrays()?).fetch_all(conn).await?)
             }
             Raw::Sqlite(conn) => {
                 let mut found = Vec::new();
                 for (start, size) in chunks(rows) {
-                    let text = AssertSqlSafe(self.sqlite_text(size));
+                    let text = assembled(Cow::Owned(self.sqlite_text(size)));
                     let args = self.sqlite_args(start, size)?;
                     found.extend(sqlx::query_as_with::<_, T, _>(text, args).fetch_all(&mut *conn).await?);
                 }
@@ -159,7 +161,8 @@ impl Bulk {
     fn sqlite_text(&self, rows: usize) -> String {
         let row = format!("({})", vec!["?"; self.columns.len()].join(","));
         let rows = vec![row.as_str(); rows].join(",");
-        // A statement that fails ends its whole transaction here, so SQLite need not keep what it takes to undo the statement alone.
+        // A statement that fails rolls back its whole transaction, so OR FAIL spares SQLite the
+        // journal that undoes one statement alone.
         match self.head.strip_prefix("INSERT INTO").filter(|_| self.tail.is_empty()) {
             Some(rest) => format!("INSERT OR FAIL INTO{rest} VALUES {rows}"),
             None => format!("{} VALUES {rows} {}", self.head, self.tail),

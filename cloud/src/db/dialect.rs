@@ -1,4 +1,7 @@
-//! The few places where the two databases speak differently. A difference that is not here or in `bulk` is a mistake.
+//! The few places where the two databases differ in SQL. A difference that is neither here nor in
+//! `bulk` is a mistake.
+
+use super::{Conn, Sql, sql};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
@@ -7,50 +10,53 @@ pub enum Dialect {
 }
 
 impl Dialect {
-    /// Appended to the SELECT that picks due rows: another replica's rows are passed over. SQLite has one writer.
-    pub const fn skip_locked(self) -> &'static str {
-        match self {
-            Self::Postgres => " FOR UPDATE SKIP LOCKED",
-            Self::Sqlite => "",
-        }
-    }
-
-    /// Appended to a SELECT by key whose row the transaction goes on to change.
-    pub const fn for_update(self) -> &'static str {
-        match self {
-            Self::Postgres => " FOR UPDATE",
-            Self::Sqlite => "",
-        }
-    }
-
-    /// Follows a table's name where the index to read matters. PostgreSQL keeps statistics and finds it; SQLite has to be told.
-    pub fn indexed_by(self, index: &str) -> String {
-        match self {
-            Self::Postgres => String::new(),
-            Self::Sqlite => format!(" INDEXED BY {index}"),
-        }
-    }
-
-    /// Appended to a SELECT by key whose row must stay as it is until the transaction ends; others may hold it too.
-    pub const fn for_share(self) -> &'static str {
-        match self {
-            Self::Postgres => " FOR SHARE",
-            Self::Sqlite => "",
-        }
-    }
-
-    /// Makes a rule over all rows of a table hold: nobody else writes to it until the transaction ends. SQLite has one writer.
-    pub fn lock_table(self, table: &str) -> Option<String> {
-        match self {
-            Self::Postgres => Some(format!("LOCK TABLE {table} IN SHARE ROW EXCLUSIVE MODE")),
-            Self::Sqlite => None,
-        }
-    }
-
     pub const fn name(self) -> &'static str {
         match self {
             Self::Postgres => "postgres",
             Self::Sqlite => "sqlite",
+        }
+    }
+
+    /// Locks a table, so that a rule over all of its rows can be checked: no other transaction
+    /// writes to it until this one ends. SQLite has one writer and needs no lock.
+    pub fn lock_table(self, table: &'static str) -> Option<Sql> {
+        match self {
+            Self::Postgres => Some(sql("LOCK TABLE ").push(table).push(" IN SHARE ROW EXCLUSIVE MODE")),
+            Self::Sqlite => None,
+        }
+    }
+}
+
+impl Sql {
+    fn push_on_postgres(self, conn: &Conn, text: &'static str) -> Self {
+        match conn.dialect() {
+            Dialect::Postgres => self.push(text),
+            Dialect::Sqlite => self,
+        }
+    }
+
+    /// Ends a SELECT of due rows: rows that another replica has locked are skipped.
+    pub fn skip_locked(self, conn: &Conn) -> Self {
+        self.push_on_postgres(conn, " FOR UPDATE SKIP LOCKED")
+    }
+
+    /// Ends a SELECT of rows that this transaction then changes.
+    pub fn for_update(self, conn: &Conn) -> Self {
+        self.push_on_postgres(conn, " FOR UPDATE")
+    }
+
+    /// Ends a SELECT of rows that must not change until the transaction ends. Other transactions
+    /// may hold them too.
+    pub fn for_share(self, conn: &Conn) -> Self {
+        self.push_on_postgres(conn, " FOR SHARE")
+    }
+
+    /// Follows the name of a table and names the index to read. Only SQLite needs it: PostgreSQL
+    /// keeps statistics and picks the index itself.
+    pub fn indexed_by(self, conn: &Conn, index: &'static str) -> Self {
+        match conn.dialect() {
+            Dialect::Postgres => self,
+            Dialect::Sqlite => self.push(" INDEXED BY ").push(index),
         }
     }
 }

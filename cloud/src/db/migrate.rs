@@ -1,11 +1,11 @@
-//! The schema's history, built into the program: the same versions for both databases, applied in order, each in a transaction and
-//! under a lock, so that replicas may start together. Released files are never edited. Also keeps PostgreSQL's time partitions ahead of the clock.
+//! Migrations, built into the program. Both databases have the same versions. They are applied in
+//! order, each in a transaction and under a lock, so that replicas may start together. Released
+//! files are never edited. Also creates PostgreSQL's time partitions in advance.
 
 use std::borrow::Cow;
 
 use chrono::{Datelike, Months, NaiveDate};
 use hub_protocol::Timestamp;
-use sqlx::AssertSqlSafe;
 use sqlx::SqlSafeStr;
 use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
 
@@ -74,13 +74,19 @@ const VERSIONS: &[Version] = &[
         postgres: include_str!("../../../migrations/postgres/0009_job_event_age.sql"),
         sqlite: include_str!("../../../migrations/sqlite/0009_job_event_age.sql"),
     },
+    Version {
+        number: 10,
+        name: "task_lanes",
+        postgres: include_str!("../../../migrations/postgres/0010_task_lanes.sql"),
+        sqlite: include_str!("../../../migrations/sqlite/0010_task_lanes.sql"),
+    },
 ];
 
 fn migrator(text: impl Fn(&Version) -> &'static str) -> Migrator {
     let migrations = VERSIONS
         .iter()
         .map(|version| {
-            let sql = AssertSqlSafe(text(version)).into_sql_str();
+            let sql = text(version).into_sql_str();
             Migration::new(version.number, Cow::Borrowed(version.name), MigrationType::Simple, sql, false)
         })
         .collect();
@@ -92,7 +98,8 @@ pub async fn run(db: &Db, now: Timestamp) -> std::result::Result<(), MigrateErro
     match db {
         Db::Postgres(pool) => {
             let mut conn = pool.acquire().await.map_err(MigrateError::Execute)?;
-            // A new index on a large table takes its time, and so may waiting for the replica that makes it.
+            // Creating an index on a large table may take long, and so may waiting for the replica
+            // that creates it.
             sqlx::query("SET statement_timeout = 0").execute(&mut *conn).await?;
             migrator(|version| version.postgres).run(&mut *conn).await?;
             sqlx::query("RESET statement_timeout").execute(&mut *conn).await?;
@@ -102,35 +109,39 @@ pub async fn run(db: &Db, now: Timestamp) -> std::result::Result<(), MigrateErro
     ensure_partitions(db, now).await.map_err(|error| MigrateError::Source(Box::new(error)))
 }
 
-/// How the database's schema stands to this program.
+/// The database's schema compared with this program's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Schema {
-    /// Nothing was made yet.
+    /// The database is empty.
     None,
     Current,
-    /// By so many versions.
+    /// The number of missing versions.
     Older(usize),
-    /// Made by a later program: its version.
+    /// The version of the later program that created it.
     Newer(i64),
 }
 
-/// Changes nothing.
+/// Reads the state of the schema and changes nothing.
 pub async fn schema(db: &Db) -> Result<Schema> {
     let mut conn = db.read().await?;
     let table = match db {
         Db::Postgres(_) => {
-            "SELECT 1 FROM pg_tables WHERE schemaname = current_schema() AND tablename = '_sqlx_migrations'"
+            "SELECT 1 FROM pg_tables \
+             WHERE schemaname = current_schema() AND tablename = '_sqlx_migrations'"
         }
-        Db::Sqlite { .. } => "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = '_sqlx_migrations'",
+        Db::Sqlite { .. } => {
+            "SELECT 1 FROM sqlite_schema \
+             WHERE type = 'table' AND name = '_sqlx_migrations'"
+        }
     };
-    if sql(table).optional::<(i32,)>(&mut conn).await?.is_none() {
+    if !sql(table).exists(&mut conn).await? {
         return Ok(Schema::None);
     }
-    let applied: Vec<(i64,)> = sql("SELECT version FROM _sqlx_migrations ORDER BY version").all(&mut conn).await?;
+    let applied: Vec<i64> = sql("SELECT version FROM _sqlx_migrations ORDER BY version").scalars(&mut conn).await?;
     let ours = |version: i64| VERSIONS.iter().any(|ours| ours.number == version);
-    let missing = VERSIONS.iter().filter(|ours| !applied.contains(&(ours.number,))).count();
-    Ok(match applied.iter().rev().find(|(version,)| !ours(*version)) {
-        Some((version,)) => Schema::Newer(*version),
+    let missing = VERSIONS.iter().filter(|ours| !applied.contains(&ours.number)).count();
+    Ok(match applied.iter().rev().find(|version| !ours(**version)) {
+        Some(version) => Schema::Newer(*version),
         None if applied.is_empty() => Schema::None,
         None if missing > 0 => Schema::Older(missing),
         None => Schema::Current,
@@ -143,24 +154,29 @@ const PARTITIONED: [(&str, &str); 3] =
 
 /// One month of one table.
 struct Partition {
-    name: String,
     table: &'static str,
     key: &'static str,
-    from_micros: i64,
-    to_micros: i64,
+    first_day: NaiveDate,
+    end_day: NaiveDate,
 }
 
-/// Makes the partitions of this month and the next two on PostgreSQL. A row outside of them lands in the default partition, so being
-/// late costs speed and loses nothing.
+impl Partition {
+    fn name(&self) -> String {
+        format!("{}_{:04}_{:02}", self.table, self.first_day.year(), self.first_day.month())
+    }
+}
+
+/// Creates the partitions of this month and the next two on PostgreSQL. A row outside of them is
+/// stored in the default partition, so a late partition costs speed and loses nothing.
 pub async fn ensure_partitions(db: &Db, now: Timestamp) -> Result<()> {
     let Db::Postgres(_) = db else { return Ok(()) };
-    let wanted = partitions(now);
-    let found: Vec<(String,)> = sql("SELECT CAST(relname AS TEXT) FROM pg_class WHERE relname IN ")
-        .push_list(wanted.iter().map(|partition| partition.name.as_str()))
-        .all(&mut db.read().await?)
+    let required = partitions(now);
+    let existing: Vec<String> = sql("SELECT CAST(relname AS TEXT) FROM pg_class WHERE relname IN ")
+        .push_list(required.iter().map(Partition::name))
+        .scalars(&mut db.read().await?)
         .await?;
-    for partition in wanted {
-        if !found.iter().any(|(name,)| *name == partition.name) {
+    for partition in required {
+        if !existing.contains(&partition.name()) {
             create(db, &partition).await?;
         }
     }
@@ -168,37 +184,54 @@ pub async fn ensure_partitions(db: &Db, now: Timestamp) -> Result<()> {
 }
 
 fn partitions(now: Timestamp) -> Vec<Partition> {
-    let micros = |day: NaiveDate| day.and_time(chrono::NaiveTime::MIN).and_utc().timestamp_micros();
     let today = now.to_datetime().date_naive();
     let first = NaiveDate::from_ymd_opt(today.year(), today.month(), 1).unwrap_or(today);
     let month = |months: u32| first.checked_add_months(Months::new(months)).unwrap_or(NaiveDate::MAX);
     let mut partitions = Vec::new();
-    for (from, to) in [(month(0), month(1)), (month(1), month(2)), (month(2), month(3))] {
+    for (first_day, end_day) in [(month(0), month(1)), (month(1), month(2)), (month(2), month(3))] {
         for (table, key) in PARTITIONED {
-            let name = format!("{table}_{:04}_{:02}", from.year(), from.month());
-            partitions.push(Partition { name, table, key, from_micros: micros(from), to_micros: micros(to) });
+            partitions.push(Partition { table, key, first_day, end_day });
         }
     }
     partitions
 }
 
 async fn create(db: &Db, partition: &Partition) -> Result<()> {
-    let Partition { name, table, key, from_micros, to_micros } = partition;
+    let Partition { table, key, first_day, end_day } = *partition;
+    let micros = |day: NaiveDate| day.and_time(chrono::NaiveTime::MIN).and_utc().timestamp_micros();
+    let (from_micros, to_micros) = (micros(first_day), micros(end_day));
     let mut tx = db.begin().await?;
-    // Replicas that find the same partition missing make it one after the other.
-    sql("SELECT pg_advisory_xact_lock(7310465)").execute(&mut tx).await?;
-    let strays: Vec<(i64,)> = sql(&format!(
-        "SELECT CAST(1 AS BIGINT) FROM {table}_default WHERE {key} >= {from_micros} AND {key} < {to_micros} LIMIT 1"
-    ))
-    .all(&mut tx)
-    .await?;
-    // Rows that already lie in the default partition stay there; the month then has no partition of its own.
-    if strays.is_empty() {
-        sql(&format!(
-            "CREATE TABLE IF NOT EXISTS {name} PARTITION OF {table} FOR VALUES FROM ({from_micros}) TO ({to_micros})"
-        ))
-        .execute(&mut tx)
+    // Replicas that find the same partition missing create it one after the other.
+    sql("SELECT pg_advisory_xact_lock(7310465)").run(&mut tx).await?;
+    let has_strays = sql("SELECT 1 FROM ")
+        .push(table)
+        .push("_default WHERE ")
+        .push(key)
+        .push(" >= $1 AND ")
+        .push(key)
+        .push(" < $2 LIMIT 1")
+        .bind(from_micros)
+        .bind(to_micros)
+        .exists(&mut tx)
         .await?;
+    // Rows that are in the default partition already stay there, and the month gets no partition.
+    if !has_strays {
+        let zero = if first_day.month() < 10 { "_0" } else { "_" };
+        sql("CREATE TABLE IF NOT EXISTS ")
+            .push(table)
+            .push("_")
+            .push_number(first_day.year().into())
+            .push(zero)
+            .push_number(first_day.month().into())
+            .push(" PARTITION OF ")
+            .push(table)
+            .push(" FOR VALUES FROM (")
+            .push_number(from_micros)
+            .push(") TO (")
+            .push_number(to_micros)
+            .push(")")
+            .run(&mut tx)
+            .await?;
     }
     tx.commit_unaudited("schema upkeep").await
 }

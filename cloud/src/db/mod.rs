@@ -1,5 +1,6 @@
-//! The one door to the database: PostgreSQL or SQLite, picked by the URL in the configuration. Everything above writes one text of
-//! SQL (see [`sql`]) and never asks which of the two it runs on; what differs between them lives in [`dialect`] and [`bulk`].
+//! The only access to the database: PostgreSQL or SQLite, chosen by the URL in the configuration.
+//! All other code writes one text of SQL for both (see [`sql`]) and does not know which it runs on.
+//! The differences are in [`dialect`] and [`bulk`].
 
 pub mod bulk;
 pub mod dialect;
@@ -20,10 +21,9 @@ use sqlx::sqlite::{
 };
 use sqlx::{ConnectOptions, Connection, Postgres, Sqlite, Transaction};
 
-use crate::domain::audit::{self, Audit};
 use crate::error::Result;
 use dialect::Dialect;
-pub use sql::{Arg, DbRow, Sql, sql};
+pub use sql::{Arg, DbRow, Direction, MAX_COUNT, Slice, Sql, sql};
 
 /// How long a request waits for a connection before it is answered 503.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(3);
@@ -32,7 +32,8 @@ const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(3);
 #[derive(Clone)]
 pub enum Db {
     Postgres(PgPool),
-    /// One connection writes, so that a transaction never meets `SQLITE_BUSY`; the others only read.
+    /// One connection writes, so that a transaction never fails with `SQLITE_BUSY`; the others only
+    /// read.
     Sqlite {
         writer: SqlitePool,
         reader: SqlitePool,
@@ -40,7 +41,8 @@ pub enum Db {
 }
 
 impl Db {
-    /// Opens `postgres://...` or `sqlite:PATH`. A PostgreSQL that is away is not an error here: requests answer 503 until it is back.
+    /// Opens `postgres://...` or `sqlite:PATH`. An unreachable PostgreSQL is no error here:
+    /// requests are answered with 503 until it is reachable.
     pub fn open(url: &str) -> std::result::Result<Self, sqlx::Error> {
         match sqlite_file(url) {
             Some(path) => Self::open_sqlite(path),
@@ -48,7 +50,7 @@ impl Db {
         }
     }
 
-    /// Connects once, and says why that fails. A database that is there is looked at and not changed.
+    /// Connects once and returns the error if that fails. Does not change an existing database.
     pub async fn try_out(url: &str) -> std::result::Result<(), sqlx::Error> {
         match sqlite_file(url) {
             Some(path) => {
@@ -61,11 +63,12 @@ impl Db {
     }
 
     fn open_postgres(url: &str) -> std::result::Result<Self, sqlx::Error> {
-        // A statement that takes longer is stuck behind another: it fails, and holds up nobody else.
+        // A statement that takes longer is blocked by another; it fails instead of blocking others
+        // too.
         let options = PgConnectOptions::from_str(url)?.application_name("hub-cloud").options([
             ("statement_timeout", "60s"),
             ("idle_in_transaction_session_timeout", "60s"),
-            // Compiling takes 100 ms; no statement here runs for long enough to be worth it.
+            // JIT compilation takes 100 ms, more than any statement here would gain.
             ("jit", "off"),
         ]);
         let pool = PgPoolOptions::new()
@@ -89,10 +92,11 @@ impl Db {
             .synchronous(SqliteSynchronous::Full)
             .foreign_keys(true)
             .busy_timeout(Duration::from_secs(5))
-            // Eleven sizes of every bulk statement, and what else there is.
+            // Every bulk statement has eleven sizes; the rest is for all other statements.
             .statement_cache_capacity(256)
             .pragma("cache_size", "-32768")
-            // Pages: 32 MiB of log before it is folded into the file, which costs as much for many changes as for few.
+            // In pages: 32 MiB of log before a checkpoint, which costs the same for many changes as
+            // for few.
             .pragma("wal_autocheckpoint", "8192")
             .pragma("temp_store", "MEMORY")
             .pragma("journal_size_limit", "67108864");
@@ -114,9 +118,10 @@ impl Db {
         }
     }
 
-    // An idle connection is taken at once; one that broke meanwhile fails the statement, is thrown away, and the caller is told to try again.
-    // Waiting for one takes 16 KiB of state: boxed, it weighs on whoever waits and not on every request and stream. It also spares the compiler to look
-    // into it for each handler.
+    // An idle connection is used without a check: if it broke meanwhile, the statement fails, the
+    // connection is dropped, and the client gets a 503 and retries. The future that waits for a
+    // connection holds 16 KiB; boxed, only those that wait pay for it, and the compiler does not
+    // analyse it for each handler.
 
     /// A connection to read with.
     pub fn read(&self) -> BoxFuture<'_, Result<Conn>> {
@@ -137,23 +142,23 @@ impl Db {
     /// A transaction to write in. Dropped without a commit, it leaves nothing behind.
     pub fn begin(&self) -> BoxFuture<'_, Result<Tx>> {
         Box::pin(async move {
-            Ok(Tx(match self {
+            let conn = match self {
                 Self::Postgres(pool) => Conn::PostgresTx(match pool.try_begin().await? {
                     Some(tx) => tx,
                     None => Box::pin(pool.begin()).await?,
                 }),
                 Self::Sqlite { writer, .. } => Conn::SqliteTx(Box::pin(writer.begin_with("BEGIN IMMEDIATE")).await?),
-            }))
+            };
+            Ok(Tx { conn, effects: Vec::new() })
         })
     }
 
     pub async fn ping(&self) -> Result<()> {
         let mut conn = self.read().await?;
-        sql("SELECT CAST(1 AS BIGINT)").one::<(i64,)>(&mut conn).await?;
-        Ok(())
+        sql("SELECT 1").run(&mut conn).await
     }
 
-    /// Gives all connections back. On SQLite this also folds the write-ahead log into the file.
+    /// Closes all connections. On SQLite this also checkpoints the write-ahead log.
     pub async fn close(&self) {
         match self {
             Self::Postgres(pool) => pool.close().await,
@@ -202,28 +207,48 @@ impl Conn {
     }
 }
 
-/// A transaction. It commits with its audit entry, or says why it has none.
-pub struct Tx(Conn);
+/// What a transaction is committed with, so that no change is stored without a record of who made
+/// it.
+pub trait CommitEntry: Send {
+    fn insert(self, conn: &mut Conn) -> impl Future<Output = Result<()>> + Send;
+}
+
+/// A transaction. It commits with an entry that records who made the change, or states why it has
+/// none. Dropped without a commit, it changes nothing and runs no effect.
+pub struct Tx {
+    conn: Conn,
+    effects: Vec<BoxFuture<'static, ()>>,
+}
 
 impl Tx {
-    /// Commits the change together with the record of who made it.
-    pub async fn commit(mut self, audit: Audit) -> Result<()> {
-        audit::insert(&mut self, audit).await?;
+    /// Commits the change together with the record of who made it, then runs the effects.
+    pub async fn commit(mut self, entry: impl CommitEntry) -> Result<()> {
+        entry.insert(&mut self).await?;
         self.finish().await
     }
 
-    /// Commits a change that no audit entry belongs to; `reason` is there to be searched for.
+    /// Commits a change that needs no audit entry, then runs the effects. `reason` is there to be
+    /// searched for.
     pub async fn commit_unaudited(self, _reason: &'static str) -> Result<()> {
         self.finish().await
     }
 
+    /// Adds an effect: what must happen once the change is committed, such as waking a hub. Effects
+    /// run in the order they were added, before the commit returns.
+    pub fn after_commit(&mut self, effect: impl Future<Output = ()> + Send + 'static) {
+        self.effects.push(Box::pin(effect));
+    }
+
     fn finish(self) -> BoxFuture<'static, Result<()>> {
         Box::pin(async move {
-            match self.0 {
+            match self.conn {
                 Conn::PostgresTx(tx) => tx.commit().await?,
                 Conn::SqliteTx(tx) => tx.commit().await?,
                 // A Tx is only ever built around a transaction.
                 Conn::Postgres(_) | Conn::Sqlite(_) => {}
+            }
+            for effect in self.effects {
+                effect.await;
             }
             Ok(())
         })
@@ -233,12 +258,12 @@ impl Tx {
 impl Deref for Tx {
     type Target = Conn;
     fn deref(&self) -> &Conn {
-        &self.0
+        &self.conn
     }
 }
 
 impl DerefMut for Tx {
     fn deref_mut(&mut self) -> &mut Conn {
-        &mut self.0
+        &mut self.conn
     }
 }

@@ -1,6 +1,7 @@
-//! One text of SQL for both databases: `$1` placeholders, typed arguments, rows that decode on either.
-//! Text comes from the program alone, values only through `bind`.
+//! One text of SQL for both databases: `$1` placeholders, typed arguments, rows that decode on
+//! either. Text is `'static`, so it comes from the program alone; values go through `bind` only.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
 use futures_util::future::BoxFuture;
@@ -10,13 +11,13 @@ use hub_protocol::{
 use sqlx::error::BoxDynError;
 use sqlx::postgres::{PgArguments, PgRow};
 use sqlx::sqlite::{SqliteArguments, SqliteRow};
-use sqlx::{Arguments, AssertSqlSafe, FromRow};
+use sqlx::{Arguments, AssertSqlSafe, FromRow, SqlSafeStr, SqlStr};
 use uuid::Uuid;
 
 use super::{Conn, Raw};
 use crate::error::Result;
 
-/// A value on its way into the database. Every variant is an Option, so that NULL keeps its type.
+/// A bound value. Every variant is an Option, so that NULL keeps its type.
 #[derive(Clone, Debug)]
 pub enum Arg {
     Bool(Option<bool>),
@@ -25,11 +26,11 @@ pub enum Arg {
     Bytes(Option<Vec<u8>>),
     Uuid(Option<Uuid>),
     Time(Option<Timestamp>),
-    /// JSON is opaque to the database: what is filtered on has a column of its own.
+    /// JSON is opaque to the database: a filtered value has its own column.
     Json(Option<serde_json::Value>),
 }
 
-/// Conversions for a type, its reference-free Option included.
+/// Conversions from a type and from its Option.
 macro_rules! arg_from {
     ($($type:ty => $variant:ident($convert:expr)),* $(,)?) => {$(
         impl From<$type> for Arg {
@@ -69,16 +70,24 @@ arg_from! {
 pub trait DbRow: Send + Unpin + for<'r> FromRow<'r, PgRow> + for<'r> FromRow<'r, SqliteRow> {}
 impl<T: Send + Unpin + for<'r> FromRow<'r, PgRow> + for<'r> FromRow<'r, SqliteRow>> DbRow for T {}
 
-/// A statement being built.
+/// A statement being built. Its text consists of text of the program, numbers and the placeholders
+/// of values; a statement that is one literal is never copied.
 #[must_use]
 #[derive(Debug)]
 pub struct Sql {
-    text: String,
+    text: Cow<'static, str>,
     args: Vec<Arg>,
 }
 
-pub fn sql(text: &str) -> Sql {
-    Sql { text: text.to_owned(), args: Vec::new() }
+pub const fn sql(text: &'static str) -> Sql {
+    Sql { text: Cow::Borrowed(text), args: Vec::new() }
+}
+
+/// The only place where assembled text becomes SQL. It is safe because every caller, here and in
+/// `bulk`, assembles it from `'static` text, numbers and placeholders: the types allow nothing
+/// else.
+pub(super) fn assembled(text: Cow<'static, str>) -> SqlStr {
+    AssertSqlSafe(text).into_sql_str()
 }
 
 impl Sql {
@@ -88,38 +97,58 @@ impl Sql {
         self
     }
 
-    pub fn push(mut self, text: &str) -> Self {
-        self.text.push_str(text);
+    pub fn push(mut self, text: &'static str) -> Self {
+        if !text.is_empty() {
+            self.text.to_mut().push_str(text);
+        }
+        self
+    }
+
+    /// Appends a number as text, for the places where SQL accepts no placeholder.
+    pub fn push_number(mut self, number: i64) -> Self {
+        // Writing to a String does not fail.
+        let _ = write!(self.text.to_mut(), "{number}");
         self
     }
 
     /// A value, and its placeholder appended to the text.
     pub fn push_bind(mut self, value: impl Into<Arg>) -> Self {
         self.args.push(value.into());
-        // Writing to a String does not fail.
-        let _ = write!(self.text, "${}", self.args.len());
+        let _ = write!(self.text.to_mut(), "${}", self.args.len());
         self
     }
 
     /// `(v1, v2, ...)`; the caller keeps the list short and not empty.
     pub fn push_list(mut self, values: impl IntoIterator<Item = impl Into<Arg>>) -> Self {
-        self.text.push('(');
+        self = self.push("(");
         for (index, value) in values.into_iter().enumerate() {
-            if index > 0 {
-                self.text.push_str(", ");
-            }
-            self = self.push_bind(value);
+            self = self.push(if index > 0 { ", " } else { "" }).push_bind(value);
         }
-        self.text.push(')');
-        self
+        self.push(")")
     }
 
-    // What is awaited below is boxed: whatever awaits it in turn would otherwise hold all of the driver's state, and the compiler would prove for each
-    // handler anew that it may change threads.
+    /// Ends the reading of a log by its ids: rows above `after`, up to `last`, oldest first.
+    pub fn push_id_range(self, id: &'static str, after: i64, last: i64, limit: i64) -> Self {
+        self.push(" AND ")
+            .push(id)
+            .push(" > ")
+            .push_bind(after)
+            .push(" AND ")
+            .push(id)
+            .push(" <= ")
+            .push_bind(last)
+            .push(" ORDER BY ")
+            .push(id)
+            .push(" LIMIT ")
+            .push_bind(limit)
+    }
+
+    // The futures below are boxed. Otherwise every future that awaits one would contain the whole
+    // state of the driver, and the compiler would prove again for each handler that it is Send.
 
     pub fn all<'c, T: DbRow + 'c>(self, conn: &'c mut Conn) -> BoxFuture<'c, Result<Vec<T>>> {
         Box::pin(async move {
-            let text = AssertSqlSafe(self.text);
+            let text = assembled(self.text);
             Ok(match conn.raw() {
                 Raw::Postgres(conn) => {
                     sqlx::query_as_with::<_, T, _>(text, postgres_args(self.args)?).fetch_all(conn).await?
@@ -133,7 +162,7 @@ impl Sql {
 
     pub fn optional<'c, T: DbRow + 'c>(self, conn: &'c mut Conn) -> BoxFuture<'c, Result<Option<T>>> {
         Box::pin(async move {
-            let text = AssertSqlSafe(self.text);
+            let text = assembled(self.text);
             Ok(match conn.raw() {
                 Raw::Postgres(conn) => {
                     sqlx::query_as_with::<_, T, _>(text, postgres_args(self.args)?).fetch_optional(conn).await?
@@ -145,15 +174,54 @@ impl Sql {
         })
     }
 
-    /// The one row there must be.
+    /// The only row of the result, which must exist.
     pub async fn one<T: DbRow>(self, conn: &mut Conn) -> Result<T> {
         self.optional(conn).await?.ok_or_else(|| sqlx::Error::RowNotFound.into())
     }
 
-    /// Runs the statement; answers how many rows it changed.
+    /// The only column of the only row, which must exist.
+    pub async fn scalar<T>(self, conn: &mut Conn) -> Result<T>
+    where
+        (T,): DbRow,
+    {
+        Ok(self.one::<(T,)>(conn).await?.0)
+    }
+
+    /// The only column of the row, if there is a row.
+    pub async fn optional_scalar<T>(self, conn: &mut Conn) -> Result<Option<T>>
+    where
+        (T,): DbRow,
+    {
+        Ok(self.optional::<(T,)>(conn).await?.map(|(value,)| value))
+    }
+
+    /// The only column of all rows.
+    pub async fn scalars<T>(self, conn: &mut Conn) -> Result<Vec<T>>
+    where
+        (T,): DbRow,
+    {
+        Ok(self.all::<(T,)>(conn).await?.into_iter().map(|(value,)| value).collect())
+    }
+
+    /// Whether the statement finds a row.
+    pub fn exists(self, conn: &mut Conn) -> BoxFuture<'_, Result<bool>> {
+        Box::pin(async move {
+            let text = assembled(self.text);
+            Ok(match conn.raw() {
+                Raw::Postgres(conn) => {
+                    sqlx::query_with(text, postgres_args(self.args)?).fetch_optional(conn).await?.is_some()
+                }
+                Raw::Sqlite(conn) => {
+                    sqlx::query_with(text, sqlite_args(self.args)?).fetch_optional(conn).await?.is_some()
+                }
+            })
+        })
+    }
+
+    /// Runs the statement and returns how many rows it changed.
     pub fn execute(self, conn: &mut Conn) -> BoxFuture<'_, Result<u64>> {
         Box::pin(async move {
-            let text = AssertSqlSafe(self.text);
+            let text = assembled(self.text);
             Ok(match conn.raw() {
                 Raw::Postgres(conn) => {
                     sqlx::query_with(text, postgres_args(self.args)?).execute(conn).await?.rows_affected()
@@ -163,6 +231,67 @@ impl Sql {
                 }
             })
         })
+    }
+
+    /// Runs the statement, however many rows it changes.
+    pub async fn run(self, conn: &mut Conn) -> Result<()> {
+        self.execute(conn).await.map(drop)
+    }
+
+    /// One page of the list that this FROM and WHERE describe, and how many rows the whole list
+    /// has. `order` holds the pieces of the ORDER BY.
+    pub async fn page<T: DbRow>(
+        self,
+        conn: &mut Conn,
+        columns: &'static str,
+        order: &[&'static str],
+        Slice { size, offset }: Slice,
+    ) -> Result<(Vec<T>, i64)> {
+        let mut rows = sql("SELECT ").push(columns).push(" ").append(&self).push(" ORDER BY ");
+        for &piece in order {
+            rows = rows.push(piece);
+        }
+        let rows = rows.push(" LIMIT ").push_bind(size).push(" OFFSET ").push_bind(offset).all(conn).await?;
+        Ok((rows, self.count(conn).await?))
+    }
+
+    /// How many rows this FROM and WHERE find, counted up to [`MAX_COUNT`].
+    pub async fn count(self, conn: &mut Conn) -> Result<i64> {
+        let counted = sql("SELECT COUNT(*) FROM (SELECT 1 AS one ").append(&self);
+        counted.push(" LIMIT ").push_bind(MAX_COUNT).push(") AS counted").scalar(conn).await
+    }
+
+    /// Appends another statement's text and values. This one has no values yet, so placeholders
+    /// keep their numbers.
+    fn append(mut self, other: &Self) -> Self {
+        self.text.to_mut().push_str(&other.text);
+        self.args.extend_from_slice(&other.args);
+        self
+    }
+}
+
+/// The part of a list that a page shows.
+#[derive(Clone, Copy, Debug)]
+pub struct Slice {
+    pub size: i64,
+    pub offset: i64,
+}
+
+/// Counting ends here. To see further back, a client narrows the list with its filters.
+pub const MAX_COUNT: i64 = 100_000;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    Ascending,
+    Descending,
+}
+
+impl Direction {
+    pub const fn sql(self) -> &'static str {
+        match self {
+            Self::Ascending => "ASC",
+            Self::Descending => "DESC",
+        }
     }
 }
 

@@ -1,4 +1,5 @@
-//! The demo as a client of the service: it logs in, founds a tenant, asks for a claim code and for what is stored, with no more rights than anybody.
+//! The demo's API client: logs in, creates a tenant and a claim code, and reads what is stored,
+//! with the rights of an ordinary user.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,12 +13,12 @@ use serde_json::json;
 use tokio::sync::RwLock;
 
 use super::Failure;
-use super::place::Account;
+use super::demo_dir::Account;
 
 /// The hardware identity of the demo's hub.
 pub const DEVICE_INSTANCE_ID: &str = "demo-hub";
 const TENANT_NAME: &str = "Demo";
-/// A stream is silent for 20 seconds at most.
+/// Above the heartbeat interval of streams, 20 seconds.
 const READ_TIMEOUT: Duration = Duration::from_secs(40);
 
 #[derive(Clone)]
@@ -26,7 +27,7 @@ pub struct Api {
     url: String,
     pub account: Account,
     pub tenant_uuid: TenantUuid,
-    /// Lives 15 minutes; replaced when it is refused.
+    /// Access token, valid for 15 minutes; replaced when it is refused.
     token: Arc<RwLock<String>>,
 }
 
@@ -68,17 +69,17 @@ pub struct Event {
 }
 
 impl Api {
-    /// Logs in, registering first where the service does not know the account yet, and finds or founds the tenant.
-    pub async fn enter(url: &str, account: Account) -> Result<Self, Failure> {
+    /// Logs in, or registers if the account does not exist yet; then selects or creates the tenant.
+    pub async fn connect(url: &str, account: Account) -> Result<Self, Failure> {
         let client = reqwest::Client::builder().no_proxy().read_timeout(READ_TIMEOUT).build();
-        let http = client.map_err(|error| Failure(format!("cannot make requests: {error}")))?;
+        let http = client.map_err(|error| Failure(format!("cannot create an HTTP client: {error}")))?;
         let token = Arc::new(RwLock::new(String::new()));
         let mut api = Self { http, url: url.to_owned(), account, tenant_uuid: TenantUuid::default(), token };
-        match api.credentials("login").send().await.map_err(|error| failed(&error))? {
+        match api.auth_request("login").send().await.map_err(|error| failed(&error))? {
             refused if refused.status() == StatusCode::UNAUTHORIZED => {
-                api.keep(send(api.credentials("register")).await?).await?;
+                api.store_token(send(api.auth_request("register")).await?).await?;
             }
-            answer => api.keep(succeeded(answer).await?).await?,
+            response => api.store_token(check_status(response).await?).await?,
         }
         let tenants: Vec<Tenant> = api.data(Method::GET, "/tenant/tenants", None).await?;
         let tenant = match tenants.into_iter().next_back() {
@@ -89,30 +90,30 @@ impl Api {
         Ok(api)
     }
 
-    fn credentials(&self, to: &str) -> RequestBuilder {
+    fn auth_request(&self, endpoint: &str) -> RequestBuilder {
         let Account { email, password } = &self.account;
-        self.http.post(format!("{}/auth/{to}", self.url)).json(&json!({"email": email, "password": password}))
+        self.http.post(format!("{}/auth/{endpoint}", self.url)).json(&json!({"email": email, "password": password}))
     }
 
-    async fn keep(&self, response: Response) -> Result<(), Failure> {
-        let session: Data<Session> = read(response).await?;
+    async fn store_token(&self, response: Response) -> Result<(), Failure> {
+        let session: Data<Session> = parse(response).await?;
         *self.token.write().await = session.data.access_token;
         Ok(())
     }
 
-    /// A code that the demo's hub, or one more, can claim with.
+    /// An unused claim code, for the demo's hub or for another hub.
     pub async fn claim_code(&self) -> Result<String, Failure> {
         const PATH: &str = "/tenant/hubs/claim-codes";
         let newest: Vec<ClaimCode> = self.data(Method::GET, &format!("{PATH}?size=1"), None).await?;
         let code = match newest.into_iter().find(|code| code.status == "PENDING") {
             Some(unused) => unused,
-            None => self.data(Method::POST, PATH, Some(json!({"note": "made by hub-cloud demo"}))).await?,
+            None => self.data(Method::POST, PATH, Some(json!({"note": "created by hub-cloud demo"}))).await?,
         };
         Ok(code.claim_code)
     }
 
-    /// The demo's hub, once there is one, and how many events are stored; counts end at 100,000.
-    pub async fn numbers(&self) -> Result<(Option<Hub>, i64), Failure> {
+    /// The demo's hub, if it is claimed, and the number of stored events (at most 100,000).
+    pub async fn statistics(&self) -> Result<(Option<Hub>, i64), Failure> {
         let hubs: Vec<Hub> = self.data(Method::GET, "/tenant/hubs?size=100", None).await?;
         let hub = hubs.into_iter().find(|hub| hub.device_instance_id == DEVICE_INSTANCE_ID);
         let events = self.call(Method::GET, "/tenant/ble/events?size=1", None).await?;
@@ -120,7 +121,7 @@ impl Api {
         Ok((hub, stored.unwrap_or(0)))
     }
 
-    /// The live stream of BLE events: those after `last_id`, or from now on.
+    /// Opens the live stream of BLE events after `last_id`, or from now on.
     pub async fn open_stream(&self, last_id: Option<&str>) -> Result<Response, Failure> {
         self.call(Method::GET, "/tenant/stream/ble/events", last_id).await
     }
@@ -143,33 +144,33 @@ impl Api {
         if let Some(body) = body {
             request = request.json(&body);
         }
-        let data: Data<T> = read(self.authorized(request).await?).await?;
+        let data: Data<T> = parse(self.authorized(request).await?).await?;
         Ok(data.data)
     }
 
-    /// Sends with the token, and once more with a new one when it is refused.
+    /// Sends with the access token; on 401 logs in again and retries once.
     async fn authorized(&self, request: RequestBuilder) -> Result<Response, Failure> {
         let request = request.header("x-tenant-uuid", self.tenant_uuid.to_string());
-        let again = request.try_clone();
+        let retry = request.try_clone();
         let token = self.token.read().await.clone();
         let response = request.bearer_auth(&token).send().await.map_err(|error| failed(&error))?;
-        match again {
-            Some(again) if response.status() == StatusCode::UNAUTHORIZED => {
-                self.keep(send(self.credentials("login")).await?).await?;
+        match retry {
+            Some(retry) if response.status() == StatusCode::UNAUTHORIZED => {
+                self.store_token(send(self.auth_request("login")).await?).await?;
                 let token = self.token.read().await.clone();
-                send(again.bearer_auth(&token)).await
+                send(retry.bearer_auth(&token)).await
             }
-            _ => succeeded(response).await,
+            _ => check_status(response).await,
         }
     }
 }
 
 async fn send(request: RequestBuilder) -> Result<Response, Failure> {
-    succeeded(request.send().await.map_err(|error| failed(&error))?).await
+    check_status(request.send().await.map_err(|error| failed(&error))?).await
 }
 
-/// The answer, unless it is a refusal.
-async fn succeeded(response: Response) -> Result<Response, Failure> {
+/// The response, or a failure if its status is not a success.
+async fn check_status(response: Response) -> Result<Response, Failure> {
     let status = response.status();
     if status.is_success() {
         return Ok(response);
@@ -179,13 +180,13 @@ async fn succeeded(response: Response) -> Result<Response, Failure> {
         Ok(problem) => problem.message,
         Err(_) => "no reason given".to_owned(),
     };
-    Err(Failure(format!("the service answered {path} with {}: {message}", status.as_u16())))
+    Err(Failure(format!("the service returned {} for {path}: {message}", status.as_u16())))
 }
 
-async fn read<T: DeserializeOwned>(response: Response) -> Result<T, Failure> {
+async fn parse<T: DeserializeOwned>(response: Response) -> Result<T, Failure> {
     response.json().await.map_err(|error| failed(&error))
 }
 
 pub fn failed(error: &reqwest::Error) -> Failure {
-    Failure(format!("the service cannot be asked: {error}"))
+    Failure(format!("request to the service failed: {error}"))
 }

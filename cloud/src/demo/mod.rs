@@ -1,9 +1,10 @@
-//! `hub-cloud demo`: the whole path on one machine. The service in this process, the real agent beside it as a child, and a view that reads what
-//! arrives as any client would. Everything goes through the service's own API; nothing here reaches into the database.
+//! `hub-cloud demo`: the whole path on one machine. It runs the service in this process, the real
+//! agent as a child process, and a view that reads the results as any client does. It uses the API
+//! only and never accesses the database.
 
 mod agent;
 mod client;
-mod place;
+mod demo_dir;
 mod screen;
 mod stream;
 mod view;
@@ -25,29 +26,29 @@ use crate::clock::Clock;
 use crate::config::{Config, ConfigError, Settings};
 use crate::http::router;
 use crate::http::serve::{Server, stop_signal};
-use crate::tasks;
+use crate::upkeep;
 use agent::Agent;
 use client::{Api, Event, Hub};
-use place::Place;
+use demo_dir::DemoDir;
 use screen::Screen;
 use view::{Facts, View};
 
 const DEFAULT_DATA_DIR: &str = "hub-cloud-data/demo";
 const DEFAULT_PORT: u16 = 8080;
-/// One hub that plays a trace fast uploads more often than a tenant in the field may.
+/// High enough for one hub that replays a trace at high speed.
 const UPLOADS_PER_MINUTE: u32 = 100_000;
-/// How often the service is asked for its numbers.
-const ASK_INTERVAL: Duration = Duration::from_secs(1);
+/// Polling interval of the statistics.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 const DRAW_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Where the demo's hub hears from.
+/// The source of the demo's advertisements.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
-    /// Listen with this machine's own Bluetooth adapters, through BlueZ, instead of playing the recorded trace
+    /// Scan with the Bluetooth adapters of this machine instead of replaying the recorded trace
     #[arg(long, conflicts_with = "speed")]
     bluez: bool,
 
-    /// Pace of the trace: 1 as recorded, 10 ten times as fast
+    /// Replay speed of the trace: 1 is as recorded, 10 is ten times as fast
     #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = speed, allow_negative_numbers = true)]
     speed: f64,
 }
@@ -55,11 +56,11 @@ pub struct Options {
 fn speed(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(speed) if speed.is_finite() && speed > 0.0 => Ok(speed),
-        _ => Err("it must be a number above 0".into()),
+        _ => Err("must be a number above 0".into()),
     }
 }
 
-/// Why the demo ended, in words for the person who started it.
+/// Why the demo failed, with a message for the operator.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct Failure(String);
@@ -70,16 +71,17 @@ impl From<StartError> for Failure {
     }
 }
 
-/// What the view is told.
+/// An update of the view.
 enum Update {
     Events(Vec<Event>),
-    Numbers { hub: Option<Hub>, stored: i64 },
-    Trouble(String),
+    Statistics { hub: Option<Hub>, stored: i64 },
+    Error(String),
 }
 
-/// The demo keeps to a directory and a database of its own, whatever is set up for a real service on this machine.
+/// The configuration of the demo. It uses its own directory and database, and refuses the settings
+/// of a real service.
 pub fn config(mut settings: Settings, file: Option<&Path>) -> Result<Config, ConfigError> {
-    let of_a_real_service = [
+    let refused_settings = [
         ("config", file.is_some()),
         ("database-url", settings.database_url.is_some()),
         ("bus", settings.bus.is_some()),
@@ -100,23 +102,23 @@ pub fn config(mut settings: Settings, file: Option<&Path>) -> Result<Config, Con
         ("trusted-proxies", settings.trusted_proxies.is_some()),
         ("release-keys", settings.release_keys.is_some()),
     ];
-    if let Some((key, _)) = of_a_real_service.iter().find(|(_, given)| *given) {
+    if let Some((key, _)) = refused_settings.iter().find(|(_, is_set)| *is_set) {
         let variable = format!("HUB_CLOUD_{}", key.replace('-', "_").to_uppercase());
         return Err(ConfigError(format!(
-            "the demo takes no {key}: leave out --{key} and unset {variable}, or use `hub-cloud serve`"
+            "the demo does not support {key}: remove --{key} and unset {variable}, or run `hub-cloud serve`"
         )));
     }
     settings.data_dir.get_or_insert_with(|| PathBuf::from(DEFAULT_DATA_DIR));
-    settings.listen.get_or_insert_with(usual_or_free_address);
+    settings.listen.get_or_insert_with(default_or_free_address);
     settings.upload_limit_per_minute.get_or_insert(UPLOADS_PER_MINUTE);
     Config::load(settings, None)
 }
 
-/// The port that documentation speaks of, or any when something else has it.
-fn usual_or_free_address() -> SocketAddr {
-    let usual = SocketAddr::from((Ipv4Addr::LOCALHOST, DEFAULT_PORT));
-    match TcpListener::bind(usual) {
-        Ok(_) => usual,
+/// The documented port, or a free one if it is in use.
+fn default_or_free_address() -> SocketAddr {
+    let default = SocketAddr::from((Ipv4Addr::LOCALHOST, DEFAULT_PORT));
+    match TcpListener::bind(default) {
+        Ok(_) => default,
         Err(_) => SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
     }
 }
@@ -124,8 +126,8 @@ fn usual_or_free_address() -> SocketAddr {
 /// Runs until Ctrl-C or SIGTERM.
 pub async fn run(config: Config, options: Options) -> Result<(), Failure> {
     let program = agent::find()?;
-    let place = Place::open(&config.data_dir)?;
-    log_to_file(&place, &config.log)?;
+    let demo_dir = DemoDir::open(&config.data_dir)?;
+    log_to_file(&demo_dir, &config.log)?;
     let stop = CancellationToken::new();
     let stopping = stop.clone();
     tokio::spawn(async move {
@@ -136,49 +138,49 @@ pub async fn run(config: Config, options: Options) -> Result<(), Failure> {
     let app = App::start(config, Clock::System).await?;
     let server = Server::bind(&app).await?;
     let url = server.url();
-    app.workers.spawn(tasks::work(app.clone()));
+    app.workers.spawn(upkeep::run(app.clone()));
     let serving = tokio::spawn({
         let app = app.clone();
         async move { server.run(&app, router::router(app.clone())).await }
     });
-    let shown = show(&place, &url, &program, &options, &stop).await;
+    let shown = show(&demo_dir, &url, &program, &options, &stop).await;
     app.shutdown.cancel();
     let served = serving.await;
     app.stop().await;
-    let seen = shown?;
+    let received = shown?;
     if let Ok(Err(error)) = served {
         return Err(Failure(format!("the service failed: {error}")));
     }
-    let dir = place.shown();
-    screen::say(&format!(
-        "\nStopped. {seen} events arrived meanwhile and are kept in {dir}.\n\
-         `hub-cloud demo` goes on with them; `hub-cloud serve --data-dir {dir}` serves them without the demo's hub."
+    let dir = demo_dir.shell_path();
+    screen::print_line(&format!(
+        "\nStopped. {received} events were received and are stored in {dir}.\n\
+         `hub-cloud demo` continues with this data; `hub-cloud serve --data-dir {dir}` serves it without the demo hub."
     ));
     Ok(())
 }
 
-/// The screen belongs to the view.
-fn log_to_file(place: &Place, filter: &str) -> Result<(), Failure> {
+/// Logs go to a file, because the screen belongs to the view.
+fn log_to_file(demo_dir: &DemoDir, filter: &str) -> Result<(), Failure> {
     let filter = EnvFilter::try_new(filter).map_err(|error| Failure(format!("log: {error}")))?;
-    let file = Mutex::new(place.log(place::SERVICE_LOG)?);
+    let file = Mutex::new(demo_dir.log(demo_dir::SERVICE_LOG)?);
     let logs = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_writer(file);
-    logs.try_init().map_err(|error| Failure(format!("logs cannot be written: {error}")))
+    logs.try_init().map_err(|error| Failure(format!("cannot start logging: {error}")))
 }
 
-/// Prepares account and hub, then shows what arrives until told to stop; gives how many events that were.
+/// Prepares account and hub, then shows events until `stop`. Returns the number of received events.
 async fn show(
-    place: &Place,
+    demo_dir: &DemoDir,
     url: &str,
     program: &Path,
     options: &Options,
     stop: &CancellationToken,
 ) -> Result<u64, Failure> {
     let preparing = async {
-        let api = Api::enter(url, place.account()?).await?;
-        place.write(place::CLAIM_CODE, api.claim_code().await?.as_bytes())?;
-        place.write(place::ENVIRONMENT, view::environment(url, &api).as_bytes())?;
-        place.write(place::TRACE, include_bytes!("../../../tests/data/ble/trace.jsonl.zst"))?;
-        // Before the hub can upload, so that its very first event is seen.
+        let api = Api::connect(url, demo_dir.account()?).await?;
+        demo_dir.write(demo_dir::CLAIM_CODE, api.claim_code().await?.as_bytes())?;
+        demo_dir.write(demo_dir::ENVIRONMENT, view::environment(url, &api).as_bytes())?;
+        demo_dir.write(demo_dir::TRACE, include_bytes!("../../../tests/data/ble/trace.jsonl.zst"))?;
+        // Opened before the hub can upload, so that its first event is received.
         let stream = api.open_stream(None).await?;
         Ok::<_, Failure>((api, stream))
     };
@@ -190,26 +192,26 @@ async fn show(
         email: api.account.email.clone(),
         password: api.account.password.clone(),
         tenant_uuid: api.tenant_uuid,
-        dir: place.shown(),
+        dir: demo_dir.shell_path(),
         source: match options.bluez {
-            true => "this machine's Bluetooth adapters".to_owned(),
-            false => format!("a recorded trace, played at speed {}, again and again", options.speed),
+            true => "the Bluetooth adapters of this machine".to_owned(),
+            false => format!("a recorded trace, replayed in a loop at speed {}", options.speed),
         },
     };
-    let mut agent = Agent::start(program, place, url, options)?;
+    let mut agent = Agent::start(program, demo_dir, url, options)?;
     let (updates, received) = mpsc::channel(64);
     let mut tasks = JoinSet::new();
     tasks.spawn(stream::follow(api.clone(), stream, updates.clone()));
-    tasks.spawn(ask(api, updates));
+    tasks.spawn(poll_statistics(api, updates));
 
     let mut view = View::new(facts);
-    let watched = watch(&mut view, received, &mut agent, stop).await;
+    let ended = draw_until_end(&mut view, received, &mut agent, stop).await;
     agent.stop().await;
-    watched.map(|()| view.arrived())
+    ended.map(|()| view.received())
 }
 
-/// Draws, until told to stop, the agent has ended, or nobody looks any more.
-async fn watch(
+/// Draws the view until `stop`, until the agent exits, or until the output is closed.
+async fn draw_until_end(
     view: &mut View,
     mut updates: mpsc::Receiver<Update>,
     agent: &mut Agent,
@@ -224,7 +226,7 @@ async fn watch(
             ended = agent.ended() => return Err(ended),
             Some(update) = updates.recv() => view.update(update),
             _ = frames.tick() => {
-                // A reader that went away, as `head` does, has seen enough.
+                // The reader closed the pipe, as `head` does.
                 if screen.draw(view).is_err() {
                     return Ok(());
                 }
@@ -233,15 +235,15 @@ async fn watch(
     }
 }
 
-/// Asks the service again and again how the hub is and how much is stored.
-async fn ask(api: Api, updates: mpsc::Sender<Update>) {
-    let mut turns = tokio::time::interval(ASK_INTERVAL);
-    turns.set_missed_tick_behavior(MissedTickBehavior::Delay);
+/// Polls the state of the hub and the number of stored events.
+async fn poll_statistics(api: Api, updates: mpsc::Sender<Update>) {
+    let mut ticks = tokio::time::interval(POLL_INTERVAL);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
-        turns.tick().await;
-        let update = match api.numbers().await {
-            Ok((hub, stored)) => Update::Numbers { hub, stored },
-            Err(error) => Update::Trouble(error.to_string()),
+        ticks.tick().await;
+        let update = match api.statistics().await {
+            Ok((hub, stored)) => Update::Statistics { hub, stored },
+            Err(error) => Update::Error(error.to_string()),
         };
         if updates.send(update).await.is_err() {
             return;
@@ -254,13 +256,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn settings_of_a_real_service_are_refused_by_name() {
+    fn setting_of_a_real_service_is_refused_by_name() {
         let settings = Settings { database_url: Some("postgres://u:hunter2@h/d".into()), ..Settings::default() };
         let error = config(settings, None).expect_err("a refusal").to_string();
         assert!(error.contains("--database-url") && error.contains("HUB_CLOUD_DATABASE_URL"), "{error}");
         assert!(!error.contains("hunter2"), "{error}");
         assert!(config(Settings::default(), Some(Path::new("a.toml"))).is_err());
-        // What would be of no use here, or keep the demo out of its own service.
+        // Settings that have no use here, or would lock the demo out of its own service.
         for (key, settings) in [
             ("builtin-login", Settings { builtin_login: Some(false), ..Settings::default() }),
             ("oidc-issuer", Settings { oidc_issuer: Some("https://login.example.com".into()), ..Settings::default() }),
@@ -274,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_taken_port_is_replaced_by_a_free_one_unless_it_was_asked_for() {
+    fn default_port_in_use_is_replaced_and_an_explicit_port_is_kept() {
         let _taken = TcpListener::bind((Ipv4Addr::LOCALHOST, DEFAULT_PORT));
         assert_eq!(config(Settings::default(), None).expect("a configuration").listen.port(), 0);
         let settings =

@@ -1,4 +1,5 @@
-//! Where the view is shown: a terminal, redrawn in place and restored afterwards, or anything else, to which it is written line by line.
+//! Output of the view. A terminal is redrawn in place and restored afterwards; any other output
+//! gets line after line.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -6,15 +7,15 @@ use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetwins
 
 use super::view::{Line, Style, View};
 
-/// Alternate screen, no line wrap, no cursor; and back.
+/// Alternate screen, no line wrap, no cursor; and the way back.
 const ENTER: &str = "\x1b[?1049h\x1b[?7l\x1b[?25l";
 const LEAVE: &str = "\x1b[?25h\x1b[?7h\x1b[?1049l";
 const CLEAR: &str = "\x1b[2J";
-/// Columns and rows of a terminal that does not tell.
-const USUAL_SIZE: (usize, usize) = (80, 24);
+/// Columns and rows if the terminal does not report its size.
+const DEFAULT_SIZE: (usize, usize) = (80, 24);
 
 pub enum Screen {
-    Terminal { size: (usize, usize), shown: Vec<Line>, before: Option<Termios> },
+    Terminal { size: (usize, usize), shown: Vec<Line>, saved_mode: Option<Termios> },
     Plain,
 }
 
@@ -25,14 +26,14 @@ impl Screen {
             return Self::Plain;
         }
         let _ = put(ENTER);
-        Self::Terminal { size: (0, 0), shown: Vec::new(), before: without_echo() }
+        Self::Terminal { size: (0, 0), shown: Vec::new(), saved_mode: disable_echo() }
     }
 
     pub fn draw(&mut self, view: &mut View) -> io::Result<()> {
         match self {
-            Self::Plain => match view.news() {
-                news if news.is_empty() => Ok(()),
-                news => put(&news),
+            Self::Plain => match view.take_new_lines() {
+                lines if lines.is_empty() => Ok(()),
+                lines => put(&lines),
             },
             Self::Terminal { size, shown, .. } => {
                 let mut text = String::new();
@@ -44,7 +45,7 @@ impl Screen {
                 }
                 let lines = view.lines(now.0, now.1);
                 for (row, line) in lines.iter().enumerate() {
-                    // What stays is not written again: text that somebody has marked there stays marked.
+                    // Unchanged rows are not rewritten, so that a text selection there survives.
                     if shown.get(row) != Some(line) {
                         let style = match line.style {
                             Style::Plain => "",
@@ -63,26 +64,26 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        if let Self::Terminal { before, .. } = self {
+        if let Self::Terminal { saved_mode, .. } = self {
             let _ = put(LEAVE);
-            if let Some(before) = before {
-                let _ = tcsetattr(io::stdout(), OptionalActions::Now, before);
+            if let Some(saved_mode) = saved_mode {
+                let _ = tcsetattr(io::stdout(), OptionalActions::Now, saved_mode);
             }
         }
     }
 }
 
-/// Keys that are pressed would be written into the view. Gives the terminal's state to go back to.
-fn without_echo() -> Option<Termios> {
-    let before = tcgetattr(io::stdout()).ok()?;
-    let mut silent = before.clone();
+/// Disables echo: typed keys would be written into the view. Returns the terminal mode to restore.
+fn disable_echo() -> Option<Termios> {
+    let saved_mode = tcgetattr(io::stdout()).ok()?;
+    let mut silent = saved_mode.clone();
     silent.local_modes.remove(LocalModes::ECHO);
     tcsetattr(io::stdout(), OptionalActions::Now, &silent).ok()?;
-    Some(before)
+    Some(saved_mode)
 }
 
-/// Writes a line, if anybody still reads.
-pub fn say(text: &str) {
+/// Prints a line. A closed pipe is not an error.
+pub fn print_line(text: &str) {
     let _ = put(&format!("{text}\n"));
 }
 
@@ -95,6 +96,6 @@ fn put(text: &str) -> io::Result<()> {
 fn terminal_size() -> (usize, usize) {
     match tcgetwinsize(io::stdout()) {
         Ok(size) if size.ws_col > 0 && size.ws_row > 0 => (size.ws_col.into(), size.ws_row.into()),
-        _ => USUAL_SIZE,
+        _ => DEFAULT_SIZE,
     }
 }

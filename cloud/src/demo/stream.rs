@@ -1,4 +1,5 @@
-//! Reads the live stream as a browser does (WHATWG HTML, 9.2): events as they come, and after a break on from the last one seen.
+//! Reads the live stream of server-sent events (WHATWG HTML, 9.2) and resumes it after the last
+//! received event.
 
 use std::time::Duration;
 
@@ -10,7 +11,8 @@ use super::{Failure, Update};
 
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// Hands on what arrives until nobody takes it any more. The service ends each stream after some minutes; the next goes on after it.
+/// Forwards events until the receiver is closed. The service ends each stream after some minutes;
+/// the next one resumes there.
 pub async fn follow(api: Api, first: Response, updates: Sender<Update>) {
     let mut parser = Parser::default();
     let mut stream = Some(first);
@@ -19,7 +21,7 @@ pub async fn follow(api: Api, first: Response, updates: Sender<Update>) {
             Some(response) => read(response, &mut parser, &updates).await.err(),
             None => None,
         };
-        parser.begin_again();
+        parser.reset();
         let opened = match failure {
             Some(failure) => Err(failure),
             None => api.open_stream(parser.last_id()).await,
@@ -27,20 +29,20 @@ pub async fn follow(api: Api, first: Response, updates: Sender<Update>) {
         match opened {
             Ok(response) => stream = Some(response),
             Err(failure) => {
-                let _ = updates.send(Update::Trouble(failure.to_string())).await;
+                let _ = updates.send(Update::Error(failure.to_string())).await;
                 tokio::time::sleep(RETRY_AFTER).await;
             }
         }
     }
 }
 
-/// Reads one stream to its end.
+/// Reads one stream until it ends.
 async fn read(mut response: Response, parser: &mut Parser, updates: &Sender<Update>) -> Result<(), Failure> {
     while let Some(bytes) = response.chunk().await.map_err(|error| failed(&error))? {
         let mut events = Vec::new();
         for data in parser.feed(&bytes) {
             let event: Event = serde_json::from_str(&data)
-                .map_err(|error| Failure(format!("the service sent an event that cannot be read: {error}")))?;
+                .map_err(|error| Failure(format!("the service sent an invalid event: {error}")))?;
             events.push(event);
         }
         if !events.is_empty() && updates.send(Update::Events(events)).await.is_err() {
@@ -50,12 +52,12 @@ async fn read(mut response: Response, parser: &mut Parser, updates: &Sender<Upda
     Ok(())
 }
 
-/// Turns bytes into the events' data, wherever the bytes are cut.
+/// Incremental parser: bytes in chunks of any size to the data of events.
 #[derive(Default)]
 struct Parser {
     line: Vec<u8>,
     data: Option<String>,
-    /// Of the event that is being read; it counts when the event is complete.
+    /// Id of the incomplete event; becomes `last_id` when the event is complete.
     id: Option<String>,
     last_id: Option<String>,
 }
@@ -63,9 +65,9 @@ struct Parser {
 impl Parser {
     fn feed(&mut self, bytes: &[u8]) -> Vec<String> {
         let mut complete = Vec::new();
-        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
-            self.line.extend_from_slice(piece);
-            if piece.ends_with(b"\n") {
+        for part in bytes.split_inclusive(|byte| *byte == b'\n') {
+            self.line.extend_from_slice(part);
+            if part.ends_with(b"\n") {
                 let line = std::mem::take(&mut self.line);
                 let line = String::from_utf8_lossy(&line);
                 complete.extend(self.take_line(line.trim_end_matches(['\r', '\n'])));
@@ -92,14 +94,14 @@ impl Parser {
                 }
                 None => self.data = Some(value.to_owned()),
             },
-            // Comments, the event's type, the time to wait: nothing the demo needs.
+            // Comments, event type and retry time are not used.
             _ => {}
         }
         None
     }
 
-    /// What was cut off in the middle comes whole in the next stream.
-    fn begin_again(&mut self) {
+    /// Discards an incomplete event: the next stream sends it again.
+    fn reset(&mut self) {
         *self = Self { last_id: self.last_id.take(), ..Self::default() };
     }
 
@@ -115,20 +117,20 @@ mod tests {
     const STREAM: &str = "retry: 1000\n\nid: 1\nevent: ble_event\ndata: {\"a\":1}\n\n: ping\n\nid: 2\r\ndata: b\r\ndata:é\r\n\r\nid: 3\ndata: cut";
 
     #[test]
-    fn events_are_read_wherever_the_bytes_are_cut() {
+    fn events_are_parsed_from_chunks_of_any_size() {
         for size in 1..STREAM.len() {
             let mut parser = Parser::default();
             let data: Vec<String> = STREAM.as_bytes().chunks(size).flat_map(|bytes| parser.feed(bytes)).collect();
-            assert_eq!(data, ["{\"a\":1}", "b\né"], "in pieces of {size}");
+            assert_eq!(data, ["{\"a\":1}", "b\né"], "in chunks of {size}");
             assert_eq!(parser.last_id(), Some("2"), "an event counts as seen when it is complete");
         }
     }
 
     #[test]
-    fn the_next_stream_begins_with_a_clean_slate() {
+    fn reset_discards_the_incomplete_event_and_keeps_the_last_id() {
         let mut parser = Parser::default();
         parser.feed(STREAM.as_bytes());
-        parser.begin_again();
+        parser.reset();
         assert_eq!(parser.feed(b"data: c\n\n"), ["c"]);
         assert_eq!(parser.last_id(), Some("2"));
     }

@@ -1,5 +1,6 @@
-//! What the demo shows: who and where, the hub, the rates, the latest events, and how to go on. Made of plain text that fits the terminal;
-//! what came over the air is shown with nothing in it that a terminal would obey.
+//! The content of the demo's screen: account, hub, rates, latest events and next steps. It is plain
+//! text that fits the terminal; text received over the radio is shown without characters that
+//! control the terminal.
 
 use std::collections::VecDeque;
 use std::fmt::Write;
@@ -13,18 +14,18 @@ use super::client::{Api, Hub};
 
 /// More than fit on any screen.
 const KEPT_EVENTS: usize = 500;
-/// The time the rate is taken over.
+/// The rate is the average over this time.
 const RATE_WINDOW: Duration = Duration::from_secs(10);
-/// How often the numbers are said where lines follow each other.
-const SAY_NUMBERS_EVERY: Duration = Duration::from_secs(10);
-/// Without any event for so long, the view says where to look.
+/// Interval of the statistics in line output.
+const STATISTICS_INTERVAL: Duration = Duration::from_secs(10);
+/// After this time without any event, the view names the log to read.
 const SILENCE: Duration = Duration::from_secs(10);
-/// The service counts a list no further.
+/// The service counts a list up to this number.
 const COUNT_LIMIT: i64 = 100_000;
-/// Rows of events that go before telling how to go on.
-const FEWEST_EVENTS: usize = 5;
+/// The next steps are hidden if fewer rows than this would remain for events.
+const MIN_EVENT_ROWS: usize = 5;
 
-const EVENT_HEAD: &str = "TIME (UTC)    ADDRESS            RSSI  WHAT";
+const EVENT_HEAD: &str = "TIME (UTC)    ADDRESS            RSSI  CONTENT";
 
 /// What does not change while the demo runs.
 pub struct Facts {
@@ -32,7 +33,7 @@ pub struct Facts {
     pub email: String,
     pub password: String,
     pub tenant_uuid: TenantUuid,
-    /// As it can be pasted into a shell.
+    /// Quoted for a shell.
     pub dir: String,
     pub source: String,
 }
@@ -41,15 +42,15 @@ pub struct View {
     facts: Facts,
     hub: Option<Hub>,
     stored: i64,
-    trouble: Option<String>,
-    arrived: u64,
-    /// How many had arrived, at times not longer ago than the window.
+    error: Option<String>,
+    received: u64,
+    /// Values of `received` within the rate window.
     samples: VecDeque<(Instant, u64)>,
     started_at: Instant,
     latest: VecDeque<String>,
-    /// Where lines follow each other: what is still to be said, and when the numbers were.
-    unsaid: String,
-    numbers_said_at: Option<Instant>,
+    /// Line output: text not printed yet, and when the statistics were printed last.
+    pending: String,
+    statistics_printed_at: Option<Instant>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,49 +69,49 @@ pub enum Style {
 impl View {
     pub fn new(facts: Facts) -> Self {
         let mut lines = facts.lines();
-        lines.extend(facts.how_to_go_on());
+        lines.extend(facts.next_steps());
         Self {
-            unsaid: lines.join("\n") + "\n\n" + EVENT_HEAD + "\n",
+            pending: lines.join("\n") + "\n\n" + EVENT_HEAD + "\n",
             facts,
             hub: None,
             stored: 0,
-            trouble: None,
-            arrived: 0,
+            error: None,
+            received: 0,
             samples: VecDeque::new(),
             started_at: Instant::now(),
             latest: VecDeque::new(),
-            numbers_said_at: None,
+            statistics_printed_at: None,
         }
     }
 
-    /// Events that arrived since the start.
-    pub fn arrived(&self) -> u64 {
-        self.arrived
+    /// Number of events received since the start.
+    pub fn received(&self) -> u64 {
+        self.received
     }
 
     pub fn update(&mut self, update: Update) {
         match update {
-            Update::Numbers { hub, stored } => {
-                self.trouble = None;
+            Update::Statistics { hub, stored } => {
+                self.error = None;
                 self.hub = hub;
                 self.stored = stored;
-                self.samples.push_back((Instant::now(), self.arrived));
+                self.samples.push_back((Instant::now(), self.received));
                 while self.samples.front().is_some_and(|(at, _)| at.elapsed() > RATE_WINDOW) {
                     self.samples.pop_front();
                 }
             }
-            Update::Trouble(text) => {
+            Update::Error(text) => {
                 let text = printable(&text);
-                if self.trouble.as_ref() != Some(&text) {
-                    let _ = writeln!(self.unsaid, "-- {text}");
+                if self.error.as_ref() != Some(&text) {
+                    let _ = writeln!(self.pending, "-- {text}");
                 }
-                self.trouble = Some(text);
+                self.error = Some(text);
             }
             Update::Events(events) => {
-                self.arrived += events.len() as u64;
+                self.received += events.len() as u64;
                 for event in &events {
                     let row = event_row(event.observed_at, &event.advertisement);
-                    let _ = writeln!(self.unsaid, "{row}");
+                    let _ = writeln!(self.pending, "{row}");
                     self.latest.push_back(row);
                 }
                 let surplus = self.latest.len().saturating_sub(KEPT_EVENTS);
@@ -119,33 +120,34 @@ impl View {
         }
     }
 
-    /// What is new since the last call, as lines that follow each other.
-    pub fn news(&mut self) -> String {
-        let is_due = self.numbers_said_at.is_none_or(|at| at.elapsed() >= SAY_NUMBERS_EVERY);
+    /// Line output: the lines that are new since the last call.
+    pub fn take_new_lines(&mut self) -> String {
+        let is_due = self.statistics_printed_at.is_none_or(|at| at.elapsed() >= STATISTICS_INTERVAL);
         if is_due && self.hub.is_some() {
-            self.numbers_said_at = Some(Instant::now());
-            let (hub, numbers) = (self.hub_text(), self.numbers_text());
-            let _ = writeln!(self.unsaid, "-- hub {hub}; {numbers}");
+            self.statistics_printed_at = Some(Instant::now());
+            let (hub, statistics) = (self.hub_text(), self.statistics_text());
+            let _ = writeln!(self.pending, "-- hub {hub}; {statistics}");
             if let Some(silence) = self.silence_text() {
-                let _ = writeln!(self.unsaid, "-- {silence}");
+                let _ = writeln!(self.pending, "-- {silence}");
             }
         }
-        std::mem::take(&mut self.unsaid)
+        std::mem::take(&mut self.pending)
     }
 
-    /// The whole view in so many columns and rows: what matters least is left out first.
+    /// Screen output: the whole view in the given columns and rows. If space is short, the next
+    /// steps are omitted first, then events.
     pub fn lines(&mut self, width: usize, height: usize) -> Vec<Line> {
-        self.unsaid.clear();
+        self.pending.clear();
         let plain = |text: String| (Style::Plain, text);
-        let mut top = vec![(Style::Bold, "hub-cloud demo    (Ctrl-C ends it)".to_owned())];
+        let mut top = vec![(Style::Bold, "hub-cloud demo    (Ctrl-C to stop)".to_owned())];
         top.extend(self.facts.lines().into_iter().map(plain));
         top.push(plain(format!("hub       {}", self.hub_text())));
-        top.push(plain(format!("events    {}", self.numbers_text())));
-        let trouble = self.trouble.clone().or_else(|| self.silence_text()).unwrap_or_default();
-        top.push((Style::Bold, trouble));
+        top.push(plain(format!("events    {}", self.statistics_text())));
+        let warning = self.error.clone().or_else(|| self.silence_text()).unwrap_or_default();
+        top.push((Style::Bold, warning));
         top.push((Style::Dim, EVENT_HEAD.to_owned()));
-        let mut bottom: Vec<_> = self.facts.how_to_go_on().into_iter().map(plain).collect();
-        if height < top.len() + FEWEST_EVENTS + bottom.len() {
+        let mut bottom: Vec<_> = self.facts.next_steps().into_iter().map(plain).collect();
+        if height < top.len() + MIN_EVENT_ROWS + bottom.len() {
             bottom.clear();
         }
         let rows = height.saturating_sub(top.len() + bottom.len());
@@ -157,17 +159,17 @@ impl View {
     }
 
     fn hub_text(&self) -> String {
-        let Some(hub) = &self.hub else { return "is being claimed".to_owned() };
+        let Some(hub) = &self.hub else { return "not claimed yet".to_owned() };
         let seen = hub.last_seen_at.map_or("never".to_owned(), |at| time_of_day(at).to_owned());
         format!("{}  {}  last seen {seen}", hub.hub_uuid, printable(&hub.status))
     }
 
-    fn numbers_text(&self) -> String {
+    fn statistics_text(&self) -> String {
         let stored = match self.stored {
             COUNT_LIMIT.. => format!("{COUNT_LIMIT} or more"),
             stored => stored.to_string(),
         };
-        format!("{stored} stored, {} since the start, {:.1} a second now", self.arrived, self.rate())
+        format!("{stored} stored, {} since the start, {:.1} per second now", self.received, self.rate())
     }
 
     fn rate(&self) -> f64 {
@@ -180,8 +182,8 @@ impl View {
     }
 
     fn silence_text(&self) -> Option<String> {
-        let is_silent = self.arrived == 0 && self.started_at.elapsed() >= SILENCE;
-        is_silent.then(|| format!("nothing has been heard yet; see {}/hub-agent.log", self.facts.dir))
+        let is_silent = self.received == 0 && self.started_at.elapsed() >= SILENCE;
+        is_silent.then(|| format!("no event received yet; see {}/hub-agent.log", self.facts.dir))
     }
 }
 
@@ -192,15 +194,15 @@ impl Facts {
             format!("service   {url}    API {url}/docs"),
             format!("account   {email}    password {password}"),
             format!("tenant    {tenant_uuid}"),
-            format!("hears     {source}"),
-            format!("kept in   {dir}    (logs: hub-cloud.log, hub-agent.log)"),
+            format!("source    {source}"),
+            format!("data      {dir}    (logs: hub-cloud.log, hub-agent.log)"),
         ]
     }
 
-    fn how_to_go_on(&self) -> Vec<String> {
+    fn next_steps(&self) -> Vec<String> {
         vec![
             String::new(),
-            "To go on from another terminal (the first line again when 15 minutes have passed):".to_owned(),
+            "Next steps, in another terminal (the token of the first line is valid for 15 minutes):".to_owned(),
             format!("  . {}/env.sh", self.dir),
             "  curl -N $URL/tenant/stream/ble/events -H \"$TOKEN\" -H \"$TENANT\"".to_owned(),
             "  curl $URL/tenant/ble/events?size=3 -H \"$TOKEN\" -H \"$TENANT\"".to_owned(),
@@ -209,12 +211,13 @@ impl Facts {
     }
 }
 
-/// A file for a shell to read: it logs in and sets what the lines above use, so that no token is typed or shown.
+/// A file to source in a shell. It logs in and sets the variables of the next steps, so that no
+/// token is typed or shown.
 pub fn environment(url: &str, api: &Api) -> String {
     let tenant_uuid = api.tenant_uuid;
     let credentials = serde_json::json!({"email": api.account.email, "password": api.account.password});
     format!(
-        "# Made anew by every start of `hub-cloud demo`. To be read by a shell, with a dot in front.\n\
+        "# Written by every start of `hub-cloud demo`. Source it in a shell: . FILE\n\
          URL={url}\n\
          TENANT='X-Tenant-UUID: {tenant_uuid}'\n\
          TOKEN=\"Authorization: Bearer $(curl -sS $URL/auth/login -H 'content-type: application/json' --data-binary @- <<'END' |\n\
@@ -227,20 +230,20 @@ pub fn environment(url: &str, api: &Api) -> String {
 fn event_row(observed_at: Timestamp, advertisement: &Advertisement) -> String {
     let rssi = advertisement.rssi.map_or("?".to_owned(), |rssi| rssi.to_string());
     let address = printable(&advertisement.address);
-    format!("{}  {address:<17}  {rssi:>4}  {}", time_of_day(observed_at), what(advertisement))
+    format!("{}  {address:<17}  {rssi:>4}  {}", time_of_day(observed_at), content(advertisement))
 }
 
-/// The advertiser's name, and what it says, with the name of the format where that is widely known.
-fn what(advertisement: &Advertisement) -> String {
+/// The advertiser's name and its payloads, with the names of widely used formats.
+fn content(advertisement: &Advertisement) -> String {
     let mut parts = Vec::new();
     if let Some(name) = &advertisement.name {
         parts.push(format!("\"{}\"", printable(name)));
     }
     for (id, payload) in &advertisement.manufacturer_data {
-        parts.push(format!("{}{}:{}", known(maker(id)), printable(id), hex::encode(&payload.0)));
+        parts.push(format!("{}{}:{}", label(company(id)), printable(id), hex::encode(&payload.0)));
     }
     for (uuid, payload) in &advertisement.service_data {
-        parts.push(format!("{}{}:{}", known(service(uuid)), printable(uuid), hex::encode(&payload.0)));
+        parts.push(format!("{}{}:{}", label(service(uuid)), printable(uuid), hex::encode(&payload.0)));
     }
     if parts.is_empty() {
         parts.extend(advertisement.service_uuids.iter().map(|uuid| printable(uuid)));
@@ -248,12 +251,12 @@ fn what(advertisement: &Advertisement) -> String {
     parts.join("  ")
 }
 
-fn known(name: &str) -> String {
+fn label(name: &str) -> String {
     if name.is_empty() { String::new() } else { format!("{name} ") }
 }
 
-/// Company identifiers (Bluetooth assigned numbers) that are heard everywhere.
-fn maker(company_id: &str) -> &'static str {
+/// Frequent company identifiers (Bluetooth assigned numbers).
+fn company(company_id: &str) -> &'static str {
     match company_id {
         "0006" => "Microsoft",
         "004c" => "Apple",
@@ -278,7 +281,8 @@ fn time_of_day(time: Timestamp) -> String {
     time.to_string().chars().skip(11).take(12).collect()
 }
 
-/// Without control characters and those that reorder or hide text: they could rewrite what the terminal shows.
+/// Replaces control characters and characters that reorder or hide text: they could change what the
+/// terminal shows.
 fn printable(text: &str) -> String {
     let is_harmful = |c: char| {
         c.is_control()
@@ -317,10 +321,10 @@ mod tests {
     }
 
     #[test]
-    fn the_view_fits_every_terminal() {
+    fn view_fits_terminals_of_any_size() {
         let mut view = view();
         view.update(Update::Events((0..700).map(|number| event(number, &"é".repeat(300))).collect()));
-        view.update(Update::Trouble("x".repeat(1_000)));
+        view.update(Update::Error("x".repeat(1_000)));
         for (width, height) in [(1, 1), (20, 3), (80, 9), (80, 24), (80, 25), (200, 60), (500, 600)] {
             let lines = view.lines(width, height);
             assert_eq!(lines.len(), height, "rows of {width}x{height}");
@@ -329,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn the_latest_event_is_the_last_and_small_terminals_keep_events_rather_than_hints() {
+    fn latest_event_is_last_and_small_terminals_omit_the_next_steps() {
         let mut view = view();
         view.update(Update::Events((0..100).map(|number| event(number, "x")).collect()));
         let text = |lines: Vec<Line>| lines.into_iter().map(|line| line.text).collect::<Vec<_>>();
@@ -344,30 +348,30 @@ mod tests {
         );
         let small = text(view.lines(120, 16));
         assert!(!small.iter().any(|line| line.contains("env.sh")), "{small:?}");
-        assert!(small.iter().filter(|line| line.contains("AA:BB")).count() >= FEWEST_EVENTS, "{small:?}");
+        assert!(small.iter().filter(|line| line.contains("AA:BB")).count() >= MIN_EVENT_ROWS, "{small:?}");
     }
 
     #[test]
-    fn lines_that_follow_each_other_are_said_once() {
+    fn line_output_prints_each_line_once() {
         let mut view = view();
-        let first = view.news();
+        let first = view.take_new_lines();
         assert!(first.contains("http://127.0.0.1:8080/docs") && first.contains("env.sh"), "{first}");
         view.update(Update::Events(vec![event(1, "a"), event(2, "b")]));
-        view.update(Update::Trouble("away".into()));
-        view.update(Update::Trouble("away".into()));
-        let news = view.news();
-        assert_eq!(news.lines().count(), 3, "{news}");
-        assert_eq!(view.news(), "");
-        assert_eq!(view.arrived(), 2);
+        view.update(Update::Error("away".into()));
+        view.update(Update::Error("away".into()));
+        let lines = view.take_new_lines();
+        assert_eq!(lines.lines().count(), 3, "{lines}");
+        assert_eq!(view.take_new_lines(), "");
+        assert_eq!(view.received(), 2);
     }
 
     #[test]
-    fn nothing_from_the_air_reaches_the_terminal_as_a_command() {
+    fn control_characters_of_advertisements_do_not_reach_the_terminal() {
         let mut view = view();
-        view.news();
+        view.take_new_lines();
         view.update(Update::Events(vec![event(1, "\x1b[2J\r\n\u{9b}31m\u{202e}evil\u{200b}")]));
-        let news = view.news();
-        assert!(news.trim_end_matches('\n').chars().all(|c| !c.is_control() && c != '\u{202e}'), "{news:?}");
-        assert!(news.contains("evil"), "{news:?}");
+        let lines = view.take_new_lines();
+        assert!(lines.trim_end_matches('\n').chars().all(|c| !c.is_control() && c != '\u{202e}'), "{lines:?}");
+        assert!(lines.contains("evil"), "{lines:?}");
     }
 }

@@ -1,20 +1,23 @@
-//! What the product is about, one folder a subject: rules and write operations in `mod.rs`, requests and handlers in `http.rs`, SQL in `store.rs`.
-//! A subject may call another's `mod.rs`, never its `store.rs`.
+//! The subjects of the product, a folder for each: types, rules and writes in `mod.rs`; requests,
+//! handlers and routes in `http.rs`; SQL in `store.rs`. A domain calls only domains of lower
+//! layers, and only their `mod.rs`, never their `store.rs`.
 
 pub mod accounts;
 pub mod api_keys;
-pub mod audit;
+pub mod audit_logs;
 pub mod ble;
 pub mod certificates;
 pub mod claim_codes;
+pub mod desired_state;
 pub mod diagnostics;
 pub mod hubs;
 pub mod invitations;
 pub mod jobs;
-pub mod policies;
 pub mod releases;
 pub mod setup_delegations;
 pub mod streams;
 pub mod telemetry;
+pub mod tenant_deletion;
 pub mod tenants;
 pub mod transfers;
+pub mod update_policies;

@@ -1,4 +1,5 @@
-//! The successful answers an endpoint may give. Each documents itself, so that a handler's signature is its entry in the API description.
+//! The successful responses of endpoints. Each documents itself, so that a handler's signature is
+//! its entry in the OpenAPI document.
 
 use aide::OperationOutput;
 use aide::generate::GenContext;
@@ -61,6 +62,20 @@ pub fn json_response<T: JsonSchema>(ctx: &mut GenContext, description: &str) -> 
     }
 }
 
+/// A documented response of another media type. The schema must be an object.
+pub fn typed_response(media_type: &str, description: &str, schema: serde_json::Value) -> ApiResponse {
+    let json_schema = schemars::Schema::try_from(schema).unwrap_or_default();
+    let media = MediaType {
+        schema: Some(SchemaObject { json_schema, external_docs: None, example: None }),
+        ..MediaType::default()
+    };
+    ApiResponse {
+        description: description.to_owned(),
+        content: [(media_type.to_owned(), media)].into_iter().collect(),
+        ..ApiResponse::default()
+    }
+}
+
 impl<T: JsonSchema> OperationOutput for Answer<T> {
     type Inner = T;
     fn operation_response(ctx: &mut GenContext, _: &mut Operation) -> Option<ApiResponse> {
@@ -99,7 +114,10 @@ impl OperationOutput for NoContent {
 
 impl OperationOutput for Error {
     type Inner = Problem;
+    /// The extractors of an operation and its route state which failures it has. This only
+    /// describes their body.
     fn inferred_responses(ctx: &mut GenContext, _: &mut Operation) -> Vec<(Option<u16>, ApiResponse)> {
-        vec![(None, json_response::<Problem>(ctx, "What went wrong."))]
+        ctx.schema.subschema_for::<Problem>();
+        Vec::new()
     }
 }

@@ -1,5 +1,6 @@
-//! Request bodies: how large they may be, how they may be compressed, and what they must be called. An upload is unpacked as it is read and
-//! given up at the first byte too many, so a zip bomb costs no more than the limit.
+//! Request bodies: their largest size, their compression and their content type. An upload is
+//! unpacked while it is read, and reading stops at the first byte beyond the limit, so a zip bomb
+//! costs no more than the limit.
 
 use std::io::Read;
 use std::time::Duration;
@@ -13,44 +14,46 @@ use tokio::time::Instant;
 
 use crate::error::{Error, Result};
 
-/// Ordinary JSON requests.
+/// The largest ordinary JSON request.
 pub const MAX_JSON_BYTES: usize = 1024 * 1024;
-/// Hub uploads as sent.
+/// The largest hub upload, as sent.
 pub const MAX_UPLOAD_BYTES: usize = 4 * 1024 * 1024;
-/// Hub uploads once unpacked.
+/// The largest hub upload, unpacked.
 pub const MAX_UNPACKED_BYTES: usize = 32 * 1024 * 1024;
-/// How much of a body that is too large is read before it is refused.
-const MAX_PASSED_OVER_BYTES: usize = 32 * 1024 * 1024;
-/// A client that sends nothing more of a body for this long is given up, as one that sends no head is.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// After that long a body has to have come at this pace, or it holds a connection for ever a byte at a time. The slowest of radio links is faster.
+/// How much of a body that is too large is read before the request is refused.
+const MAX_DISCARDED_BYTES: usize = 32 * 1024 * 1024;
+/// A client that sends no further part of a body for this long is disconnected, like one that sends
+/// no head.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
+/// After that time a body must have arrived at this pace, so that a connection cannot be held
+/// forever one byte at a time. The slowest radio links are faster.
 const MIN_BYTES_PER_SEC: usize = 1024;
-/// The same for a file, which is far larger and comes from somebody with a better link.
+/// The same for a file, which is far larger and comes over a better link.
 const MIN_FILE_BYTES_PER_SEC: usize = 32 * 1024;
-/// Above this, unpacking runs beside the request threads, not on them.
+/// Larger bodies are unpacked outside of the request threads.
 const INLINE_UNPACK_BYTES: usize = 64 * 1024;
 
 /// Reads a JSON body that is not compressed.
 pub async fn read_json(request: Request) -> Result<Bytes> {
     require_json(request.headers())?;
     if encoding(request.headers())? != Encoding::Identity {
-        return Err(packed_for_nothing());
+        return Err(compression_not_accepted());
     }
     read(request, MAX_JSON_BYTES).await
 }
 
-fn packed_for_nothing() -> Error {
+fn compression_not_accepted() -> Error {
     Error::new(
         StatusCode::UNSUPPORTED_MEDIA_TYPE,
         "UNSUPPORTED_ENCODING",
-        "this endpoint takes no `Content-Encoding`; send the body as it is",
+        "this endpoint does not accept a `Content-Encoding`; send the body uncompressed",
     )
 }
 
-/// An upload that was read.
+/// An upload after reading.
 pub enum Upload {
     Ready(Bytes),
-    /// What it unpacks to may be large.
+    /// Unpacked, it may be large.
     Packed(Packed),
 }
 
@@ -59,7 +62,7 @@ pub struct Packed {
     bytes: Bytes,
 }
 
-/// Reads an upload, and unpacks it where that is little work.
+/// Reads an upload, and unpacks it if that is little work.
 pub async fn read_upload(request: Request) -> Result<Upload> {
     require_json(request.headers())?;
     let encoding = encoding(request.headers())?;
@@ -68,7 +71,8 @@ pub async fn read_upload(request: Request) -> Result<Upload> {
         return Ok(Upload::Ready(packed));
     }
     if packed.len() <= INLINE_UNPACK_BYTES / 4 {
-        // Small as it is, it may unpack to much: what does not fit inline is unpacked aside.
+        // A small body may unpack to a large one. What exceeds the inline limit is unpacked outside
+        // of the request threads.
         if let Some(unpacked) = unpack(encoding, &packed, INLINE_UNPACK_BYTES)? {
             return Ok(Upload::Ready(unpacked));
         }
@@ -87,35 +91,36 @@ impl Packed {
 async fn read(request: Request, limit: usize) -> Result<Bytes> {
     if declared_length(&request).is_some_and(|length| length > limit as u64) {
         if !request.headers().contains_key(header::EXPECT) {
-            pass_over(request.into_body(), PATIENCE).await;
+            discard(request.into_body(), IDLE_TIMEOUT).await;
         }
         return Err(too_large(limit, ""));
     }
-    read_body(request.into_body(), limit, PATIENCE).await
+    read_body(request.into_body(), limit, IDLE_TIMEOUT).await
 }
 
-/// How long the body is, if its sender says so.
+/// The length of the body, if the client declares it.
 pub fn declared_length(request: &Request) -> Option<u64> {
     request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok())
 }
 
-/// Reads what is refused anyway: few clients look for an answer before they have sent all. One that waits for `100 Continue` does, and one
-/// that sends far too much, or nothing more, is cut off.
-async fn pass_over(body: Body, patience: Duration) {
-    let mut frames = Frames::new(body, patience);
+/// Reads and discards a body that will be refused, since few clients look for a response before
+/// they have sent everything. A client that waits for `100 Continue` does look, and one that sends
+/// far too much or stops sending is disconnected.
+async fn discard(body: Body, idle_timeout: Duration) {
+    let mut frames = Frames::new(body, idle_timeout);
     while let Ok(Some(_)) = frames.next().await {
-        if frames.bytes > MAX_PASSED_OVER_BYTES {
+        if frames.bytes > MAX_DISCARDED_BYTES {
             return;
         }
     }
 }
 
-async fn read_body(body: Body, limit: usize, patience: Duration) -> Result<Bytes> {
-    let mut frames = Frames::new(body, patience);
+async fn read_body(body: Body, limit: usize, idle_timeout: Duration) -> Result<Bytes> {
+    let mut frames = Frames::new(body, idle_timeout);
     let within = |bytes: usize| if bytes <= limit { Ok(()) } else { Err(too_large(limit, "")) };
     let Some(first) = frames.next().await? else { return Ok(Bytes::new()) };
     within(first.len())?;
-    // Most bodies are one frame, which is taken as it came.
+    // Most bodies are one frame, which is returned without a copy.
     let Some(second) = frames.next().await? else { return Ok(first) };
     let mut whole = BytesMut::from(first);
     let mut next = Some(second);
@@ -127,33 +132,34 @@ async fn read_body(body: Body, limit: usize, patience: Duration) -> Result<Bytes
     Ok(whole.freeze())
 }
 
-/// A body as it comes.
+/// A body as it arrives.
 pub struct Frames {
     stream: BodyDataStream,
-    patience: Duration,
+    idle_timeout: Duration,
     min_bytes_per_sec: usize,
     started: Instant,
     bytes: usize,
 }
 
 impl Frames {
-    fn new(body: Body, patience: Duration) -> Self {
+    fn new(body: Body, idle_timeout: Duration) -> Self {
         let stream = body.into_data_stream();
-        Self { stream, patience, min_bytes_per_sec: MIN_BYTES_PER_SEC, started: Instant::now(), bytes: 0 }
+        Self { stream, idle_timeout, min_bytes_per_sec: MIN_BYTES_PER_SEC, started: Instant::now(), bytes: 0 }
     }
 
-    /// Of a file that is sent as it is.
+    /// The body of a file, which is not compressed.
     pub fn of_file(request: Request) -> Result<Self> {
         if encoding(request.headers())? != Encoding::Identity {
-            return Err(packed_for_nothing());
+            return Err(compression_not_accepted());
         }
-        Ok(Self { min_bytes_per_sec: MIN_FILE_BYTES_PER_SEC, ..Self::new(request.into_body(), PATIENCE) })
+        Ok(Self { min_bytes_per_sec: MIN_FILE_BYTES_PER_SEC, ..Self::new(request.into_body(), IDLE_TIMEOUT) })
     }
 
-    /// The next part. It is waited for no longer than the patience lasts, and no longer than the pace of all that came allows.
+    /// The next part. Waits at most for the idle timeout, and at most until the pace of the whole
+    /// body falls below the minimum.
     pub async fn next(&mut self) -> Result<Option<Bytes>> {
         let earned = Duration::from_secs((self.bytes / self.min_bytes_per_sec) as u64);
-        let deadline = (Instant::now() + self.patience).min(self.started + self.patience + earned);
+        let deadline = (Instant::now() + self.idle_timeout).min(self.started + self.idle_timeout + earned);
         match tokio::time::timeout_at(deadline, self.stream.next()).await {
             Ok(Some(Ok(data))) => {
                 self.bytes += data.len();
@@ -164,7 +170,7 @@ impl Frames {
             Err(_) => Err(Error::new(
                 StatusCode::REQUEST_TIMEOUT,
                 "REQUEST_TIMEOUT",
-                "the body came too slowly; send the request again",
+                "the body arrived too slowly; send the request again",
             )),
         }
     }
@@ -213,9 +219,9 @@ fn encoding(headers: &HeaderMap) -> Result<Encoding> {
     }
 }
 
-/// The unpacked bytes, or nothing when there are more than `limit`.
+/// The unpacked bytes, or `None` if there are more than `limit`.
 fn unpack(encoding: Encoding, packed: &[u8], limit: usize) -> Result<Option<Bytes>> {
-    let malformed = |_| Error::bad_request("MALFORMED_ENCODING", "the body is not what its `Content-Encoding` says");
+    let malformed = |_| Error::bad_request("MALFORMED_ENCODING", "the body does not match its `Content-Encoding`");
     let mut unpacked = Vec::with_capacity((packed.len() * 4).min(limit));
     let mut read_limited = |reader: &mut dyn Read| reader.take(limit as u64 + 1).read_to_end(&mut unpacked);
     match encoding {
@@ -223,7 +229,7 @@ fn unpack(encoding: Encoding, packed: &[u8], limit: usize) -> Result<Option<Byte
         Encoding::Gzip => read_limited(&mut flate2::read::MultiGzDecoder::new(packed)).map_err(malformed)?,
         Encoding::Zstd => {
             let mut decoder = zstd::stream::read::Decoder::with_buffer(packed).map_err(malformed)?;
-            // A frame may ask for a window of its own; none larger than a whole upload is given.
+            // A frame may request a window of its own. None may be larger than a whole upload.
             decoder.window_log_max(25).map_err(malformed)?;
             read_limited(&mut decoder).map_err(malformed)?
         }
@@ -249,30 +255,30 @@ mod tests {
         for (frames, expected) in
             [(&[][..], ""), (&["12345"], "12345"), (&["12", "345"], "12345"), (&["1", "", "2", "345"], "12345")]
         {
-            assert_eq!(read_body(body_of(frames), 5, PATIENCE).await.expect("a body"), expected);
+            assert_eq!(read_body(body_of(frames), 5, IDLE_TIMEOUT).await.expect("a body"), expected);
         }
         for frames in [&["123456"][..], &["12345", "6"], &["1", "2345", "6"]] {
-            let error = read_body(body_of(frames), 5, PATIENCE).await.expect_err("a refusal");
+            let error = read_body(body_of(frames), 5, IDLE_TIMEOUT).await.expect_err("a refusal");
             assert_eq!((error.status().as_u16(), error.code()), (413, "BODY_TOO_LARGE"), "{frames:?}");
         }
     }
 
     #[tokio::test]
-    async fn a_body_that_stops_coming_is_given_up() {
+    async fn stalled_body_times_out() {
         let stalls =
             |frames: &[&'static str]| Body::from_stream(body_of(frames).into_data_stream().chain(stream::pending()));
         for frames in [&[][..], &["1"], &["1", "2", "3"]] {
             let error = read_body(stalls(frames), 5, SHORT).await.expect_err("a refusal");
             assert_eq!((error.status().as_u16(), error.code()), (408, "REQUEST_TIMEOUT"), "{frames:?}");
         }
-        // What is refused anyway is not waited for either.
-        pass_over(stalls(&["1", "2"]), SHORT).await;
+        // A body that will be refused is not waited for either.
+        discard(stalls(&["1", "2"]), SHORT).await;
     }
 
     #[tokio::test]
-    async fn a_body_cut_short_is_incomplete() {
+    async fn truncated_body_is_incomplete() {
         let cut = stream::iter([Ok(Bytes::from_static(b"1")), Err(std::io::Error::other("gone"))]);
-        let error = read_body(Body::from_stream(cut), 5, PATIENCE).await.expect_err("a refusal");
+        let error = read_body(Body::from_stream(cut), 5, IDLE_TIMEOUT).await.expect_err("a refusal");
         assert_eq!((error.status().as_u16(), error.code()), (400, "INCOMPLETE_BODY"));
     }
 }

@@ -1,6 +1,7 @@
-//! The address a request comes from: for slowing down who guesses, and for the audit log. Never decides who somebody is. It is the connection's peer,
-//! unless that is a proxy the operator trusts; then it is what the proxies say in `X-Forwarded-For`, read from the right up to the first address
-//! that is no trusted proxy, since everything left of it is the client's own claim.
+//! The address of the client, used to slow down guessing and for the audit log. It never identifies
+//! a caller. It is the connection's peer, unless the peer is a trusted proxy. Then it is taken from
+//! `X-Forwarded-For`, read from the right up to the first address that is no trusted proxy, since
+//! the client itself may have written everything left of that.
 
 use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
@@ -11,26 +12,22 @@ use axum::http::HeaderMap;
 use axum::http::request::Parts;
 use ipnet::IpNet;
 
-use crate::app::App;
-
 tokio::task_local! {
     static CURRENT: Option<IpAddr>;
 }
 
-/// The client of the request this task serves; nothing outside of one.
+/// The client of the request that this task serves; `None` outside of a request.
 pub fn current() -> Option<IpAddr> {
     CURRENT.try_with(|address| *address).ok().flatten()
 }
 
-/// Finds out the client's address, and keeps it with the request.
-pub fn note(app: &App, request: &mut Request) -> Option<IpAddr> {
+/// The address of the client of a request.
+pub fn of(trusted_proxies: &[IpNet], request: &Request) -> Option<IpAddr> {
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|peer| peer.0.ip());
-    let address = peer.map(|peer| resolve(peer, request.headers(), &app.config.trusted_proxies));
-    request.extensions_mut().insert(ClientAddress(address));
-    address
+    peer.map(|peer| resolve(peer, request.headers(), trusted_proxies))
 }
 
-/// Does the work for the client at this address.
+/// Runs the work with this client address.
 pub fn with<F: Future>(address: Option<IpAddr>, work: F) -> impl Future<Output = F::Output> {
     CURRENT.scope(address, work)
 }
@@ -44,7 +41,7 @@ fn resolve(peer: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> IpAddr {
         if !is_trusted(&client) {
             break;
         }
-        // What is no address was not written by a proxy we trust.
+        // A trusted proxy would have written an address.
         match parse(hop.trim()) {
             Some(address) => client = address,
             None => break,
@@ -59,15 +56,15 @@ fn parse(text: &str) -> Option<IpAddr> {
     address.ok().map(|address| address.to_canonical())
 }
 
-/// Nothing for a request that came over no connection, as in tests.
+/// `None` for a request without a connection, as in tests.
 #[derive(Clone, Copy, Debug)]
 pub struct ClientAddress(pub Option<IpAddr>);
 
 impl<S: Sync> FromRequestParts<S> for ClientAddress {
     type Rejection = Infallible;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
-        Ok(parts.extensions.get::<Self>().copied().unwrap_or(Self(None)))
+    async fn from_request_parts(_: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        Ok(Self(current()))
     }
 }
 

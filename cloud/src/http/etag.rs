@@ -1,4 +1,5 @@
-//! Answers a client need not be sent again: entity tags and `If-None-Match` (RFC 9110, 8.8.3 and 13.1.2).
+//! Responses that need not be sent again: entity tags and `If-None-Match` (RFC 9110, 8.8.3 and
+//! 13.1.2).
 
 use std::convert::Infallible;
 
@@ -9,33 +10,41 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use schemars::JsonSchema;
+use schemars::{JsonSchema, json_schema};
 use serde::Serialize;
 
 use super::answer::Answer;
+use super::describe::{header_parameter, headers};
 
-/// What the client already has.
+/// The tags that the client already has.
 #[derive(Debug)]
 pub struct IfNoneMatch(Vec<String>);
 
 impl IfNoneMatch {
     fn read(headers: &HeaderMap) -> Self {
         let values = headers.get_all(header::IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
-        // The tags of this service hold no comma.
+        // The tags of this service contain no comma.
         let tags = values.flat_map(|value| value.split(',')).map(|tag| tag.trim().to_owned());
         Self(tags.filter(|tag| !tag.is_empty()).collect())
     }
 
-    /// Whether nothing is said about what the client has.
+    /// Whether the request has no such header.
     pub fn is_absent(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The comparison is weak, as the header asks: a cache in between may have weakened the tag.
+    /// The comparison is weak, as the header requires: a cache on the way may have weakened the
+    /// tag.
     pub fn matches(&self, etag: &str) -> bool {
-        let opaque = |tag: &str| tag.strip_prefix("W/").unwrap_or(tag).to_owned();
         self.0.iter().any(|tag| tag == "*" || opaque(tag) == opaque(etag))
     }
+}
+
+/// The tag without its weakness and without the encoding that compression has added to it.
+fn opaque(tag: &str) -> &str {
+    let tag = tag.strip_prefix("W/").unwrap_or(tag);
+    let tag = tag.strip_suffix('"').unwrap_or(tag);
+    ["-zstd", "-gzip"].into_iter().find_map(|encoding| tag.strip_suffix(encoding)).unwrap_or(tag)
 }
 
 impl<S: Sync> FromRequestParts<S> for IfNoneMatch {
@@ -46,12 +55,26 @@ impl<S: Sync> FromRequestParts<S> for IfNoneMatch {
     }
 }
 
-impl OperationInput for IfNoneMatch {}
+impl OperationInput for IfNoneMatch {
+    fn operation_input(_: &mut GenContext, operation: &mut Operation) {
+        let description = "The `ETag` of the response that the client has; the response is 304 if it is unchanged.";
+        header_parameter(operation, "If-None-Match", description, json_schema!({"type": "string"}));
+    }
+}
 
-/// 200 with the tag of what is sent, or 304 with the tag alone.
+/// A documented 304.
+pub fn not_modified() -> ApiResponse {
+    ApiResponse {
+        description: "The client has the current response.".to_owned(),
+        headers: headers(&["ETag"]),
+        ..ApiResponse::default()
+    }
+}
+
+/// 200 with the tag of the body, or 304 with the tag alone.
 pub struct Tagged<T> {
     pub etag: String,
-    /// Nothing when the client has it.
+    /// `None` if the client already has it.
     pub body: Option<T>,
 }
 
@@ -64,7 +87,7 @@ impl<T: Serialize> IntoResponse for Tagged<T> {
         if let Ok(etag) = HeaderValue::from_str(&self.etag) {
             response.headers_mut().insert(header::ETAG, etag);
         }
-        // Kept by whoever asked, and asked about each time.
+        // The client may cache it, and must check each time whether it is current.
         response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
         response
     }
@@ -73,9 +96,11 @@ impl<T: Serialize> IntoResponse for Tagged<T> {
 impl<T: JsonSchema> OperationOutput for Tagged<T> {
     type Inner = T;
     fn inferred_responses(ctx: &mut GenContext, operation: &mut Operation) -> Vec<(Option<u16>, ApiResponse)> {
-        let unchanged = ApiResponse { description: "The client has it already.".to_owned(), ..ApiResponse::default() };
         let mut responses = Answer::<T>::inferred_responses(ctx, operation);
-        responses.push((Some(304), unchanged));
+        for (_, response) in &mut responses {
+            response.headers.extend(headers::<Vec<_>>(&["ETag"]));
+        }
+        responses.push((Some(304), not_modified()));
         responses
     }
 }

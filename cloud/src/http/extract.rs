@@ -1,7 +1,5 @@
-//! What a handler takes out of a request besides who sends it: path, query, JSON body. Whatever does not fit is a 400 that names the field.
-
-use std::convert::Infallible;
-use std::marker::PhantomData;
+//! The extractors for the content of a request: path, query and JSON body. Invalid content is a 400
+//! that names the field.
 
 use aide::OperationInput;
 use aide::generate::GenContext;
@@ -10,16 +8,14 @@ use axum::extract::path::ErrorKind;
 use axum::extract::rejection::{PathRejection, RawPathParamsRejection};
 use axum::extract::{FromRequest, FromRequestParts, RawPathParams, Request};
 use axum::http::request::Parts;
-use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
 use super::body;
-use crate::app::App;
-use crate::authn::hub::UploadingHub;
+use super::describe::may_fail;
 use crate::error::{Error, Result};
 
-/// Path parameters. Documented from the route's template, see `openapi`.
+/// Path parameters: one of the structures of `paths`.
 #[derive(Debug)]
 pub struct Path<T>(pub T);
 
@@ -34,7 +30,7 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T>
     }
 }
 
-/// A parameter of the path as it was sent, for extractors that look at one of them by name.
+/// A parameter of the path as it was sent, for extractors that read one of them by name.
 pub async fn path_parameter<S: Send + Sync>(parts: &mut Parts, state: &S, name: &str) -> Result<Option<String>> {
     match RawPathParams::from_request_parts(parts, state).await {
         Ok(params) => Ok(params.iter().find(|(other, _)| *other == name).map(|(_, value)| value.to_owned())),
@@ -48,19 +44,15 @@ pub async fn path_parameter<S: Send + Sync>(parts: &mut Parts, state: &S, name: 
 
 async fn path_error<S: Send + Sync>(rejection: PathRejection, parts: &mut Parts, state: &S) -> Error {
     let PathRejection::FailedToDeserializePathParams(error) = rejection else { return Error::internal(rejection) };
-    let names: Vec<String> = match RawPathParams::from_request_parts(parts, state).await {
-        Ok(params) => params.iter().map(|(name, _)| name.to_owned()).collect(),
-        Err(_) => Vec::new(),
-    };
-    let name_at = |index: usize| names.get(index).cloned().unwrap_or_else(|| "path".to_owned());
     let field = match error.kind() {
-        ErrorKind::ParseErrorAtKey { key, .. } | ErrorKind::InvalidUtf8InPathParam { key } => key.clone(),
-        ErrorKind::ParseErrorAtIndex { index, .. } => name_at(*index),
-        // A tuple's uuid fails without saying which one it was: find the parameter that is none.
-        _ if names.len() > 1 => first_bad_uuid(parts, state).await.unwrap_or_else(|| name_at(0)),
-        _ => name_at(0),
+        ErrorKind::ParseErrorAtKey { key, .. }
+        | ErrorKind::DeserializeError { key, .. }
+        | ErrorKind::InvalidUtf8InPathParam { key } => key.clone(),
+        // The error of a uuid does not name the parameter, so this looks for the one that is not a
+        // uuid.
+        _ => first_bad_uuid(parts, state).await.unwrap_or_else(|| "path".to_owned()),
     };
-    Error::field(field, "is not a valid value here")
+    Error::field(field, "is not a valid value")
 }
 
 async fn first_bad_uuid<S: Send + Sync>(parts: &mut Parts, state: &S) -> Option<String> {
@@ -71,7 +63,11 @@ async fn first_bad_uuid<S: Send + Sync>(parts: &mut Parts, state: &S) -> Option<
         .map(|(name, _)| name.to_owned())
 }
 
-impl<T> OperationInput for Path<T> {}
+impl<T: JsonSchema> OperationInput for Path<T> {
+    fn operation_input(ctx: &mut GenContext, operation: &mut Operation) {
+        axum::extract::Path::<T>::operation_input(ctx, operation);
+    }
+}
 
 /// Query parameters.
 #[derive(Debug)]
@@ -83,7 +79,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self> {
         let query = parts.uri.query().unwrap_or_default();
         let pairs = form_urlencoded::parse(query.as_bytes());
-        // `from=` says the same as no `from`.
+        // `from=` is the same as no `from`.
         let pairs = pairs.filter(|(_, value)| !value.is_empty());
         let deserializer = serde::de::value::MapDeserializer::new(pairs.map(|(name, value)| (name, Text(value))));
         serde_path_to_error::deserialize(deserializer).map(Self).map_err(|error| {
@@ -102,7 +98,7 @@ fn quoted_name(message: &str) -> Option<&str> {
     message.split('`').nth(1)
 }
 
-/// A query value: text that becomes whatever type the field has.
+/// A query value: text that is converted to the type of the field.
 struct Text<'a>(std::borrow::Cow<'a, str>);
 
 impl<'de> serde::de::IntoDeserializer<'de, serde::de::value::Error> for Text<'de> {
@@ -112,7 +108,7 @@ impl<'de> serde::de::IntoDeserializer<'de, serde::de::value::Error> for Text<'de
     }
 }
 
-/// Reads the text as the type asked for; the error says what would have fitted.
+/// Parses the text as the requested type; the error says what is accepted.
 macro_rules! parse_as {
     ($($method:ident => $visit:ident: $type:ty, $expected:literal);* $(;)?) => {$(
         fn $method<V: serde::de::Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
@@ -173,6 +169,7 @@ impl<'de> serde::Deserializer<'de> for Text<'de> {
 impl<T: JsonSchema> OperationInput for Query<T> {
     fn operation_input(ctx: &mut GenContext, operation: &mut Operation) {
         axum::extract::Query::<T>::operation_input(ctx, operation);
+        may_fail(operation, &[400]);
     }
 }
 
@@ -189,7 +186,8 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
     }
 }
 
-/// [`parse_json`] of an object. Serde would take an array for a structure too, its elements for the members in their order.
+/// As [`parse_json`], for an object. Serde would also read an array as a structure, its elements as
+/// the members in their order.
 pub fn parse_object<'de, T: serde::Deserialize<'de>>(bytes: &'de [u8]) -> Result<T> {
     match bytes.trim_ascii_start().first() {
         Some(b'[') => Err(Error::field("body", "must be an object, not an array")),
@@ -197,9 +195,9 @@ pub fn parse_object<'de, T: serde::Deserialize<'de>>(bytes: &'de [u8]) -> Result
     }
 }
 
-/// Reads JSON, telling text that is no JSON apart from JSON of the wrong shape.
+/// Parses JSON. Distinguishes text that is not JSON from JSON of the wrong shape.
 pub fn parse_json<'de, T: serde::Deserialize<'de>>(bytes: &'de [u8]) -> Result<T> {
-    // Checked whole: the parser would pass over members that nobody reads.
+    // Checked as a whole, since the parser would skip members that are not read.
     let text = std::str::from_utf8(bytes)
         .map_err(|error| Error::bad_request("MALFORMED_JSON", format!("the body is not UTF-8: {error}")))?;
     let mut deserializer = serde_json::Deserializer::from_str(text);
@@ -218,7 +216,8 @@ pub fn parse_json<'de, T: serde::Deserialize<'de>>(bytes: &'de [u8]) -> Result<T
                 };
                 Error::field(field, message)
             }
-            // A number where one of several words belongs is a syntax error to serde_json; to a client it is a wrong value.
+            // For serde_json, a number in place of one of several words is a syntax error. For a
+            // client, it is an invalid value.
             _ if serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok() => {
                 Error::field(if path == "." { "body".to_owned() } else { path }, "is of the wrong type")
             }
@@ -233,7 +232,8 @@ fn malformed(error: &serde_json::Error) -> Error {
     Error::bad_request("MALFORMED_JSON", format!("the body is not JSON: {error}"))
 }
 
-/// Serde's message for people: without " at line 1 column 2", since the field is named instead, and without the names of our own types.
+/// Serde's message, made suitable for clients: without " at line 1 column 2", since the error names
+/// the field, and without the names of internal types.
 pub fn plain(message: &str) -> String {
     let message = message.split(" at line ").next().unwrap_or(message);
     let Some((found, expected)) = message.split_once(", expected ") else { return message.to_owned() };
@@ -246,39 +246,12 @@ pub fn plain(message: &str) -> String {
     format!("{found}, expected {expected}")
 }
 
+/// The failures of reading a body.
+pub const BODY_FAILURES: [u16; 4] = [400, 408, 413, 415];
+
 impl<T: JsonSchema> OperationInput for Json<T> {
     fn operation_input(ctx: &mut GenContext, operation: &mut Operation) {
         axum::Json::<T>::operation_input(ctx, operation);
-    }
-}
-
-/// An upload's body, unpacked, or what is wrong with it, which the handler passes on. `T` is what it holds, for the API description.
-pub struct UploadBody<T>(pub Result<Bytes>, PhantomData<fn() -> T>);
-
-impl<T> FromRequest<App> for UploadBody<T> {
-    type Rejection = Infallible;
-
-    async fn from_request(request: Request, app: &App) -> std::result::Result<Self, Infallible> {
-        Ok(Self(read_upload(request, app).await, PhantomData))
-    }
-}
-
-async fn read_upload(request: Request, app: &App) -> Result<Bytes> {
-    let hub = request.extensions().get::<UploadingHub>().cloned();
-    match body::read_upload(request).await? {
-        body::Upload::Ready(bytes) => Ok(bytes),
-        body::Upload::Packed(packed) => {
-            // A few bytes may unpack to many, which is no service to a hub that was blocked.
-            if let Some(UploadingHub(hub)) = hub {
-                hub.require_in_force(app).await?;
-            }
-            packed.unpack().await
-        }
-    }
-}
-
-impl<T: JsonSchema> OperationInput for UploadBody<T> {
-    fn operation_input(ctx: &mut GenContext, operation: &mut Operation) {
-        axum::Json::<T>::operation_input(ctx, operation);
+        may_fail(operation, &BODY_FAILURES);
     }
 }

@@ -1,29 +1,80 @@
-//! Whether the service lives (`/healthz`) and whether it can serve now (`/readyz`).
+//! The service itself: whether it is alive (`/healthz`), whether it can serve now (`/readyz`), and
+//! its metrics.
 
-use axum::extract::State;
+use aide::OperationOutput;
+use aide::axum::ApiRouter;
+use aide::axum::routing::get_with;
+use aide::generate::GenContext;
+use aide::openapi::{Operation, Response as ApiResponse};
+use axum::extract::{FromRef, State};
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::json;
 
-use super::answer::Answer;
-use crate::app::App;
+use super::answer::{Answer, typed_response};
+use super::operation::operation;
 use crate::authz::Public;
+use crate::core::Core;
 use crate::error::Result;
 
+const TAG: &str = "service";
+
+pub fn routes<S>() -> ApiRouter<S>
+where
+    S: Clone + Send + Sync + 'static,
+    Core: FromRef<S>,
+{
+    ApiRouter::new()
+        .api_route("/healthz", get_with(healthz, operation("service.health", TAG, "Whether the process is alive")))
+        .api_route(
+            "/readyz",
+            get_with(readyz, operation("service.readiness", TAG, "Whether the service can serve now")),
+        )
+        .api_route("/metrics", get_with(metrics, operation("service.metrics", TAG, "Metrics for Prometheus")))
+}
+
+/// The health of the service.
 #[derive(Serialize, JsonSchema)]
 pub struct Health {
+    /// `ok`.
     pub status: &'static str,
+    /// The version of the program.
     pub version: &'static str,
 }
 
 const OK: Health = Health { status: "ok", version: env!("CARGO_PKG_VERSION") };
 
-/// The process runs and answers.
-pub async fn healthz(_: Public) -> Answer<Health> {
+/// The process is running and responds.
+async fn healthz(_: Public) -> Answer<Health> {
     Answer(OK)
 }
 
-/// The database answers too; 503 while it does not.
-pub async fn readyz(_: Public, State(app): State<App>) -> Result<Answer<Health>> {
-    app.db.ping().await?;
+/// The database responds too; 503 otherwise.
+async fn readyz(_: Public, State(core): State<Core>) -> Result<Answer<Health>> {
+    core.db.ping().await?;
     Ok(Answer(OK))
+}
+
+/// Metrics in the OpenMetrics text format.
+struct Metrics(String);
+
+impl IntoResponse for Metrics {
+    fn into_response(self) -> Response {
+        let content_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+        ([(header::CONTENT_TYPE, content_type)], self.0).into_response()
+    }
+}
+
+impl OperationOutput for Metrics {
+    type Inner = String;
+    fn inferred_responses(_: &mut GenContext, _: &mut Operation) -> Vec<(Option<u16>, ApiResponse)> {
+        let schema = json!({"type": "string"});
+        vec![(Some(200), typed_response("application/openmetrics-text", "The metrics.", schema))]
+    }
+}
+
+async fn metrics(_: Public, State(core): State<Core>) -> Result<Metrics> {
+    core.metrics.encode().map(Metrics)
 }

@@ -1,11 +1,13 @@
-//! Long arrays in uploads: their elements as text, to be looked at one by one, and no more of them than may be.
+//! Long arrays in uploads. Elements are kept as text, to be parsed one by one, and their number is
+//! limited.
 
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// The elements of an array. Reading ends at the first element beyond `MAX`: small bodies can unpack to many millions.
+/// The elements of an array. Parsing stops at the first element beyond `MAX`, since small bodies
+/// can unpack to many millions.
 #[derive(Debug)]
 pub struct Items<'a, const MAX: usize>(pub Vec<&'a RawValue>);
 
@@ -39,10 +41,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reading_ends_at_the_first_item_too_many() {
+    fn parsing_stops_at_the_first_item_beyond_the_limit() {
         let three: Items<'_, 3> = serde_json::from_str("[1, {\"a\": [2]}, \"3\"]").expect("three items");
         assert_eq!(three.0.iter().map(|item| item.get()).collect::<Vec<_>>(), ["1", "{\"a\": [2]}", "\"3\""]);
-        // What follows is not even looked at.
+        // Nothing after the limit is parsed.
         let error = serde_json::from_str::<Items<'_, 3>>("[1,2,3,4,!").expect_err("too many");
         assert!(error.to_string().contains("at most 3"), "{error}");
     }

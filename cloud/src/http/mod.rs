@@ -1,20 +1,25 @@
-//! HTTP: what every endpoint shares. The routes themselves are on one page, in `router`.
+//! HTTP: what every endpoint shares. The routes are next to their handlers; `router` merges them.
 
+mod accept;
 pub mod answer;
-mod around;
 pub mod body;
 pub mod check;
 pub mod client_address;
+pub mod compression;
+pub mod describe;
 pub mod etag;
 pub mod extract;
 pub mod health;
 pub mod hygiene;
+pub mod idempotency;
 pub mod items;
-pub mod metrics;
+pub mod json;
+mod middleware;
 pub mod openapi;
+pub mod operation;
 pub mod page;
+pub mod paths;
 mod remainder;
-pub mod request_id;
 pub mod router;
 pub mod serve;
 pub mod tls;

@@ -1,5 +1,6 @@
-//! Lists in pages, in both forms clients know: `page`/`size` from 1 that answers a list with headers, and `page`/`size`/`sort` from 0
-//! that answers a page object. No list is unbounded: a page has at most 100 items, and no page begins beyond [`MAX_OFFSET`].
+//! Lists in pages, in both forms that clients know: `page` and `size` from 1, answered with a list
+//! and headers, and `page`, `size` and `sort` from 0, answered with a page object. Every list is
+//! bounded: a page has at most 100 items, and no page starts beyond [`MAX_OFFSET`].
 
 use aide::generate::GenContext;
 use aide::openapi::{Operation, Response as ApiResponse};
@@ -13,29 +14,40 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::answer::json_response;
+use super::describe::headers;
 use super::extract::Query;
+use crate::db::{Direction, MAX_COUNT, Slice};
 use crate::error::{Error, Result};
 
 pub const DEFAULT_SIZE: i64 = 20;
 pub const MAX_SIZE: i64 = 100;
-/// Counting and skipping end here: further back, a client narrows the list by its filters.
-pub const MAX_OFFSET: i64 = 100_000;
+/// No page starts beyond what is counted.
+pub const MAX_OFFSET: i64 = MAX_COUNT;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct RawPage {
-    /// From 1 (lists) or from 0 (page objects).
+    /// The number of the page, from 1; 1 when absent. 0 is read as 1. A page starts at item 100,000
+    /// at the latest.
+    #[schemars(range(min = 0, max = MAX_OFFSET + 1))]
     page: Option<i64>,
-    /// 1 to 100; 20 when absent; more than 100 is read as 100.
+    /// Items on a page: 20 when absent, at most 100; more is read as 100.
+    #[schemars(range(min = 1))]
     size: Option<i64>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct RawPageable {
-    /// From 0.
+    /// The number of the page, from 0; 0 when absent. A page starts at record 100,000 at the
+    /// latest, of the audit log at 5,000.
+    #[schemars(range(min = 0, max = MAX_OFFSET))]
     page: Option<i64>,
-    /// 1 to 100; 20 when absent; more than 100 is read as 100.
+    /// Items on a page: 20 when absent, at most 100; more is read as 100.
+    #[schemars(range(min = 1))]
     size: Option<i64>,
-    /// `field,asc` or `field,desc`.
+    /// The one field that the list is sorted by, and the direction: `createdAt,asc` or
+    /// `createdAt,desc` for lists of what was created, `receivedAt,asc` or `receivedAt,desc` for
+    /// lists of what was received.
+    #[schemars(regex(pattern = "^[A-Za-z]+(,(asc|desc))?$"))]
     sort: Option<String>,
 }
 
@@ -52,7 +64,9 @@ fn checked_offset(page_index: i64, size: i64) -> Result<i64> {
         Some(..=-1) => Err(Error::field("page", "must not be negative")),
         _ => Err(Error::field(
             "page",
-            format!("pages begin at record {MAX_OFFSET} at the latest; where the list has filters, narrow it by them"),
+            format!(
+                "a page starts at record {MAX_OFFSET} at the latest; if the list has filters, use them to narrow it"
+            ),
         )),
     }
 }
@@ -90,7 +104,11 @@ impl OperationInput for Page {
 }
 
 impl Page {
-    /// The answer: this page's items, and how many there are in all.
+    pub const fn slice(&self) -> Slice {
+        Slice { size: self.size, offset: self.offset }
+    }
+
+    /// The response: the items of this page, and the number of all items.
     pub fn listed<T>(&self, items: Vec<T>, total: i64) -> Listed<T> {
         let last = ((total + self.size - 1) / self.size).max(1);
         let mut links = Vec::new();
@@ -118,7 +136,8 @@ impl Page {
     }
 }
 
-/// A list with `X-Total-Count` and `Link` (RFC 8288). The count is exact up to 100,000 and stays there beyond.
+/// A list with `X-Total-Count` and `Link` (RFC 8288). The count is exact up to 100,000 and stays at
+/// that number beyond.
 pub struct Listed<T> {
     items: Vec<T>,
     total: i64,
@@ -140,8 +159,10 @@ impl<T: Serialize> IntoResponse for Listed<T> {
 impl<T: JsonSchema> OperationOutput for Listed<T> {
     type Inner = T;
     fn inferred_responses(ctx: &mut GenContext, _: &mut Operation) -> Vec<(Option<u16>, ApiResponse)> {
-        let description = "One page of the list; `X-Total-Count` and `Link` tell the rest.";
-        vec![(Some(200), json_response::<Data<Vec<T>>>(ctx, description))]
+        let description =
+            "One page of the list. `X-Total-Count` has the length of the whole list, `Link` the other pages.";
+        let response = json_response::<Data<Vec<T>>>(ctx, description);
+        vec![(Some(200), ApiResponse { headers: headers(&["X-Total-Count", "Link"]), ..response })]
     }
 }
 
@@ -172,23 +193,12 @@ impl OperationInput for Pageable {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    Ascending,
-    Descending,
-}
-
-impl Direction {
-    pub const fn sql(self) -> &'static str {
-        match self {
-            Self::Ascending => "ASC",
-            Self::Descending => "DESC",
-        }
-    }
-}
-
 impl Pageable {
-    /// The direction asked for, where `field` is the one thing the list can be sorted by.
+    pub const fn slice(&self) -> Slice {
+        Slice { size: self.size, offset: self.offset }
+    }
+
+    /// The requested direction, for a list that can only be sorted by `field`.
     pub fn direction(&self, field: &str, default: Direction) -> Result<Direction> {
         let Some(sort) = self.sort.as_deref().filter(|sort| !sort.is_empty()) else { return Ok(default) };
         let (name, direction) = sort.split_once(',').unwrap_or((sort, "asc"));
@@ -213,16 +223,30 @@ impl Pageable {
     }
 }
 
-/// One page of records. `totalElements` is exact up to 100,000 and stays there beyond.
+/// One page of records.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "Page{T}")]
 pub struct PageOf<T> {
+    /// The records of this page.
+    #[schemars(length(max = 100))]
     pub content: Vec<T>,
+    /// The number of this page, from 0.
+    #[schemars(range(min = 0))]
     pub page: i64,
+    /// How many records a page has at most.
+    #[schemars(range(min = 1, max = 100))]
     pub size: i64,
+    /// How many records there are: exact up to 100,000, of the audit log up to 5,000, and that
+    /// number beyond.
+    #[schemars(range(min = 0))]
     pub total_elements: i64,
+    /// How many pages they fill.
+    #[schemars(range(min = 0))]
     pub total_pages: i64,
+    /// Whether this is the first page.
     pub first: bool,
+    /// Whether no page follows.
     pub last: bool,
 }
 
@@ -231,7 +255,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_too_far_back_is_refused_in_words_that_fit_every_list() {
+    fn page_beyond_the_limit_is_refused() {
         assert_eq!(checked_offset(1000, 100).expect("an offset"), MAX_OFFSET);
         for page_index in [1001, i64::MAX] {
             let error = checked_offset(page_index, 100).expect_err("a refusal").to_string();

@@ -1,5 +1,6 @@
-//! What a refused request still sends. Few clients look for an answer before they have sent all, and a connection closed on the rest of a body loses the
-//! answer with it: so the rest is read and thrown away, within bounds.
+//! Reads and discards what a client is still sending after its request was answered. Few clients
+//! look for a response before they have sent their whole body, and closing the connection on the
+//! rest of the body would lose the response. The rest is read within limits.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -15,13 +16,13 @@ use tokio::sync::oneshot;
 const MAX_BYTES: usize = 32 * 1024 * 1024;
 const MAX_TIME: Duration = Duration::from_secs(5);
 
-/// A body that comes back when its reader has had enough.
-struct Lent {
+/// A request body that is returned when its reader is dropped.
+struct BorrowedBody {
     body: Option<BodyDataStream>,
-    back: Option<oneshot::Sender<BodyDataStream>>,
+    return_to: Option<oneshot::Sender<BodyDataStream>>,
 }
 
-impl Stream for Lent {
+impl Stream for BorrowedBody {
     type Item = Result<Bytes, axum::Error>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -32,39 +33,41 @@ impl Stream for Lent {
     }
 }
 
-impl Drop for Lent {
+impl Drop for BorrowedBody {
     fn drop(&mut self) {
-        if let (Some(body), Some(back)) = (self.body.take(), self.back.take()) {
-            // Nobody waits for it when the request itself is gone.
-            let _ = back.send(body);
+        if let (Some(body), Some(return_to)) = (self.body.take(), self.return_to.take()) {
+            // The receiver is gone if the request was dropped.
+            let _ = return_to.send(body);
         }
     }
 }
 
-/// Where the rest of a body comes back to.
+/// Receives the rest of a borrowed body.
 pub struct Remainder(oneshot::Receiver<BodyDataStream>);
 
-/// Lends the request's body to whoever reads it; nothing comes back where there is no body.
-pub fn lend(request: Request) -> (Request, Option<Remainder>) {
-    // Who waits for `100 Continue` hears the answer before sending anything.
+/// Lets the request's handler borrow the body. Returns no [`Remainder`] if there is no body.
+pub fn borrow_body(request: Request) -> (Request, Option<Remainder>) {
+    // A client that expects `100 Continue` sees the response before it sends the body.
     if request.body().is_end_stream() || request.headers().contains_key(header::EXPECT) {
         return (request, None);
     }
-    let (back, returned) = oneshot::channel();
-    let lend = |body: Body| Body::from_stream(Lent { body: Some(body.into_data_stream()), back: Some(back) });
-    (request.map(lend), Some(Remainder(returned)))
+    let (return_to, returned) = oneshot::channel();
+    let borrow = |body: Body| {
+        Body::from_stream(BorrowedBody { body: Some(body.into_data_stream()), return_to: Some(return_to) })
+    };
+    (request.map(borrow), Some(Remainder(returned)))
 }
 
 impl Remainder {
-    /// Reads what nobody read, for after the answer is known.
-    pub async fn pass_over(mut self) {
+    /// Discards the unread rest of the body. Call it once the response is known.
+    pub async fn discard(mut self) {
         if let Ok(rest) = self.0.try_recv() {
-            let _ = tokio::time::timeout(MAX_TIME, pass_over(rest)).await;
+            let _ = tokio::time::timeout(MAX_TIME, discard(rest)).await;
         }
     }
 }
 
-async fn pass_over(mut rest: BodyDataStream) {
+async fn discard(mut rest: BodyDataStream) {
     let mut bytes = 0;
     while let Some(Ok(data)) = rest.next().await {
         bytes += data.len();

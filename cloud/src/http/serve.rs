@@ -1,28 +1,24 @@
-//! Listening, with or without TLS, and ending gracefully: what was accepted is answered, streams are closed, then the process ends.
+//! Listening with or without TLS, and graceful shutdown: accepted requests are answered, streams
+//! are closed, then the process ends.
 
-use std::future::{Ready, ready};
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
 use axum::Router;
 use axum_server::Handle;
-use axum_server::accept::Accept;
-use rustix::net::sockopt;
-use tokio::net::TcpStream;
 
+use super::accept::Tuned;
 use super::tls::Tls;
-use crate::app::{App, StartError};
+use crate::app::StartError;
+use crate::core::Core;
 
-/// A client gets this long to send a request's head.
+/// How long a client may take to send the head of a request.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(20);
-/// What is under way when the service is told to end gets this long.
+/// How long requests in progress may take after a shutdown was requested.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// What was sent must be taken within this time, or the connection is cut: a reader of a stream that stopped reading.
-const UNTAKEN_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// A socket that listens; requests queue up in it until [`Server::run`].
+/// A listening socket. Requests queue up in it until [`Server::run`].
 pub struct Server {
     listener: TcpListener,
     address: SocketAddr,
@@ -30,12 +26,12 @@ pub struct Server {
 }
 
 impl Server {
-    pub async fn bind(app: &App) -> Result<Self, StartError> {
-        let tls = match &app.config.tls {
-            Some(files) => Some(Tls::load(app, files).await?),
+    pub async fn bind(core: &Core) -> Result<Self, StartError> {
+        let tls = match &core.config.tls {
+            Some(files) => Some(Tls::load(core, files).await?),
             None => None,
         };
-        let listen = app.config.listen;
+        let listen = core.config.listen;
         let failed = |error: std::io::Error| {
             let advice = listen_advice(error.kind());
             StartError::Listen(format!("cannot listen on {listen}: {error}; {advice}"))
@@ -52,11 +48,11 @@ impl Server {
         format!("{scheme}://{}", self.address)
     }
 
-    /// Serves until the app's shutdown, then finishes what was accepted.
-    pub async fn run(self, app: &App, router: Router) -> std::io::Result<()> {
+    /// Serves until the shutdown of the app, then finishes the accepted requests.
+    pub async fn run(self, core: &Core, router: Router) -> std::io::Result<()> {
         let handle = Handle::new();
         let stopping = {
-            let (handle, shutdown) = (handle.clone(), app.shutdown.clone());
+            let (handle, shutdown) = (handle.clone(), core.shutdown.clone());
             tokio::spawn(async move {
                 shutdown.cancelled().await;
                 handle.graceful_shutdown(Some(DRAIN_TIMEOUT));
@@ -66,12 +62,13 @@ impl Server {
         let served = match self.tls {
             Some(tls) => {
                 let mut server = axum_server::from_tcp(self.listener)?.acceptor(tls.acceptor()).handle(handle);
-                app.workers.spawn(tls.follow_authorities(app.clone()));
+                core.workers.spawn(tls.follow_authorities(core.clone()));
                 limit(server.http_builder());
                 server.serve(service).await
             }
             None => {
-                // Without TLS nobody negotiates HTTP/2, and listening for it costs each connection 8 KiB more. Said last: another acceptor forgets it.
+                // Without TLS, HTTP/2 is never negotiated, and detecting it costs 8 KiB for each
+                // connection. Must be set after the acceptor, which resets it.
                 let mut server = axum_server::from_tcp(self.listener)?.acceptor(Tuned).handle(handle).http1_only();
                 limit(server.http_builder());
                 server.serve(service).await
@@ -82,17 +79,19 @@ impl Server {
     }
 }
 
-/// What to do where the address cannot be listened on.
+/// Advice for an address that cannot be listened on.
 pub const fn listen_advice(reason: ErrorKind) -> &'static str {
     match reason {
-        ErrorKind::AddrInUse => "nothing to do if the service is running; else name another address with `listen`",
-        ErrorKind::AddrNotAvailable => "name an address of this machine with `listen`, or 0.0.0.0 for all",
-        ErrorKind::PermissionDenied => "take a port of 1024 or above, or let systemd give CAP_NET_BIND_SERVICE",
-        _ => "name another address with `listen`",
+        ErrorKind::AddrInUse => {
+            "if the service is already running, do nothing; otherwise set `listen` to another address"
+        }
+        ErrorKind::AddrNotAvailable => "set `listen` to an address of this machine, or to 0.0.0.0 for all",
+        ErrorKind::PermissionDenied => "use a port of 1024 or above, or have systemd grant CAP_NET_BIND_SERVICE",
+        _ => "set `listen` to another address",
     }
 }
 
-/// Ctrl-C, or systemd's SIGTERM.
+/// Completes on Ctrl-C, or on systemd's SIGTERM.
 pub async fn stop_signal() {
     use tokio::signal::unix::{SignalKind, signal};
     match signal(SignalKind::terminate()) {
@@ -110,27 +109,4 @@ fn limit(builder: &mut hyper_util::server::conn::auto::Builder<hyper_util::rt::T
     let timer = hyper_util::rt::TokioTimer::new();
     builder.http1().timer(timer.clone()).header_read_timeout(HEADER_TIMEOUT).max_buf_size(64 * 1024);
     builder.http2().timer(timer).max_concurrent_streams(250).keep_alive_interval(Duration::from_secs(30));
-}
-
-/// Sets a connection up: small answers leave at once, and one whose other end is gone or stuck does not stay for ever.
-#[derive(Clone, Copy)]
-pub struct Tuned;
-
-impl<S> Accept<TcpStream, S> for Tuned {
-    type Stream = TcpStream;
-    type Service = S;
-    type Future = Ready<std::io::Result<(TcpStream, S)>>;
-
-    fn accept(&self, stream: TcpStream, service: S) -> Self::Future {
-        ready(tune(&stream).map(|()| (stream, service)))
-    }
-}
-
-fn tune(stream: &TcpStream) -> std::io::Result<()> {
-    let untaken_ms = u32::try_from(UNTAKEN_TIMEOUT.as_millis()).unwrap_or(u32::MAX);
-    stream.set_nodelay(true)?;
-    sockopt::set_tcp_user_timeout(stream, untaken_ms)?;
-    sockopt::set_socket_keepalive(stream, true)?;
-    sockopt::set_tcp_keepidle(stream, Duration::from_secs(60))?;
-    Ok(())
 }

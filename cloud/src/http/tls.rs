@@ -1,6 +1,7 @@
-//! TLS where the service speaks it itself, and the certificates that hubs show there. Whom those are checked against follows the database, so that a
-//! new root is taken up without a restart. That a certificate has expired or was revoked is no reason to end a connection: the request is told, with a
-//! code a hub can act on, and the hub can get another certificate over the same connection.
+//! TLS terminated by the service itself, and the client certificates of hubs. The roots that these
+//! are checked against follow the database, so that a new root takes effect without a restart. An
+//! expired or revoked certificate does not end a connection: the request is refused with a code
+//! that a hub can act on, and the hub can get another certificate over the same connection.
 
 use std::io;
 use std::path::Path;
@@ -23,56 +24,60 @@ use rustls::{
 use tokio::net::TcpStream;
 use tower::Layer;
 
-use super::serve::Tuned;
-use crate::app::{App, StartError, unread};
-use crate::authn::client_certificate::ClientCertificate;
+use super::accept::Tuned;
+use crate::app::{StartError, read_error};
+use crate::authn::client_certificate::{self, CertificateInfo, ClientCertificate};
 use crate::clock::Clock;
 use crate::config::{ClientCertificates, TlsFiles};
-use crate::domain::certificates::{self, Trust, x509};
+use crate::core::Core;
+use crate::domain::certificates::{self, Trust};
 use crate::error::{Error, Result};
 
-/// How soon an authority that another process made is known here. It signs only after a minute.
-const LOOK_EVERY: Duration = Duration::from_secs(2);
+/// How often to poll for an authority that another process created. It signs only after a minute.
+const POLL_INTERVAL: Duration = Duration::from_secs(2);
 
 /// The listener's TLS.
 #[derive(Clone)]
 pub struct Tls {
     config: RustlsConfig,
     own: Arc<dyn ResolvesServerCert>,
-    /// Whom hubs' certificates are checked against; nothing where nobody is asked for one.
+    /// The authorities that hub certificates are checked against; `None` if no client certificates
+    /// are requested.
     trust: Option<Trust>,
 }
 
 impl Tls {
-    pub async fn load(app: &App, files: &TlsFiles) -> Result<Self, StartError> {
+    pub async fn load(core: &Core, files: &TlsFiles) -> Result<Self, StartError> {
         let config = server_config(files)?;
         let own = config.cert_resolver.clone();
-        let (config, trust) = match app.config.client_certificates {
+        let (config, trust) = match core.config.client_certificates {
             ClientCertificates::Off => (config, None),
             ClientCertificates::Optional | ClientCertificates::Required => {
-                let trust = certificates::trust(app).await.map_err(unread)?;
-                (asking_config(own.clone(), &trust, &app.clock).map_err(StartError::Keys)?, Some(trust))
+                let trust = certificates::trust(core).await.map_err(read_error)?;
+                (client_auth_config(own.clone(), &trust, &core.clock).map_err(StartError::Keys)?, Some(trust))
             }
         };
         Ok(Self { config: RustlsConfig::from_config(Arc::new(config)), own, trust })
     }
 
-    /// Takes up what becomes of the authorities, until the service ends.
-    pub async fn follow_authorities(self, app: App) {
+    /// Applies changes of the authorities until the service ends.
+    pub async fn follow_authorities(self, core: Core) {
         let Some(mut trust) = self.trust else { return };
         loop {
             tokio::select! {
-                () = tokio::time::sleep(LOOK_EVERY) => {}
-                () = app.shutdown.cancelled() => return,
+                () = tokio::time::sleep(POLL_INTERVAL) => {}
+                () = core.shutdown.cancelled() => return,
             }
-            // While the database is away, the ones at hand still serve.
-            let Ok(found) = certificates::trust(&app).await else { continue };
+            // While the database is unreachable, the loaded authorities remain in use.
+            let Ok(found) = certificates::trust(&core).await else { continue };
             if found == trust {
                 continue;
             }
-            match asking_config(self.own.clone(), &found, &app.clock) {
+            match client_auth_config(self.own.clone(), &found, &core.clock) {
                 Ok(config) => self.config.reload_from_config(Arc::new(config)),
-                Err(error) => tracing::error!(%error, "new authorities of hubs' certificates cannot be used"),
+                Err(error) => {
+                    tracing::error!(%error, "cannot use the new certificate authorities of hubs; the previous ones remain in use")
+                }
             }
             trust = found;
         }
@@ -83,7 +88,7 @@ impl Tls {
     }
 }
 
-/// Accepts a connection, and hands what the client showed to each of its requests.
+/// Accepts a connection and attaches its client certificate to each of its requests.
 #[derive(Clone)]
 pub struct Acceptor(RustlsAcceptor<Tuned>);
 
@@ -97,17 +102,19 @@ impl<S: Send + 'static> Accept<TcpStream, S> for Acceptor {
         Box::pin(async move {
             let (stream, service) = accepted.await?;
             let (_, session) = stream.get_ref();
-            let shown = match session.peer_certificates().and_then(<[_]>::first) {
-                Some(der) => Some(x509::read(der).ok_or_else(|| io::Error::other("an unreadable certificate"))?),
+            let presented = match session.peer_certificates().and_then(<[_]>::first) {
+                Some(der) => {
+                    Some(client_certificate::read(der).ok_or_else(|| io::Error::other("an unreadable certificate"))?)
+                }
                 None => None,
             };
-            let certificate = ClientCertificate(shown.map(Arc::new));
+            let certificate = ClientCertificate(presented.map(Arc::new));
             Ok((stream, Extension(certificate).layer(service)))
         })
     }
 }
 
-/// The two files are read apart, so that the message can name the one at fault.
+/// Parses the two files separately, so that the error can name the faulty one.
 fn server_config(files: &TlsFiles) -> Result<ServerConfig, StartError> {
     let wrong = |key: &'static str, file: &Path, reason: String| StartError::Tls {
         key,
@@ -121,11 +128,11 @@ fn server_config(files: &TlsFiles) -> Result<ServerConfig, StartError> {
         .collect::<Result<_, _>>()
         .map_err(|error| wrong_cert(format!("it is not PEM: {error}")))?;
     if chain.is_empty() {
-        return Err(wrong_cert("it holds no certificate in PEM form".into()));
+        return Err(wrong_cert("it contains no certificate in PEM form".into()));
     }
     let text = std::fs::read(&files.key).map_err(|error| wrong_key(error.to_string()))?;
     let key = PrivateKeyDer::from_pem_slice(&text).map_err(|error| match error {
-        pem::Error::NoItemsFound => wrong_key("it holds no private key in PEM form".into()),
+        pem::Error::NoItemsFound => wrong_key("it contains no private key in PEM form".into()),
         error => wrong_key(format!("it is not PEM: {error}")),
     })?;
     let builder = ServerConfig::builder().with_no_client_auth();
@@ -137,13 +144,12 @@ fn server_config(files: &TlsFiles) -> Result<ServerConfig, StartError> {
     Ok(with_protocols(config))
 }
 
-/// From when until when the service's own certificate is valid, when both files are what they have to be.
-pub fn own_validity(files: &TlsFiles) -> Result<x509::Validity, StartError> {
+/// The validity of the service's own certificate, after checking both files.
+pub fn own_validity(files: &TlsFiles) -> Result<CertificateInfo, StartError> {
     server_config(files)?;
     let wrong = |reason: String| StartError::Tls { key: "tls-cert", file: files.cert.display().to_string(), reason };
     let own = CertificateDer::from_pem_file(&files.cert).map_err(|error| wrong(error.to_string()))?;
-    let shown = x509::read(&own).ok_or_else(|| wrong("it cannot be read".to_owned()))?;
-    Ok(shown.validity)
+    client_certificate::read(&own).ok_or_else(|| wrong("it cannot be read".to_owned()))
 }
 
 fn with_protocols(mut config: ServerConfig) -> ServerConfig {
@@ -151,22 +157,25 @@ fn with_protocols(mut config: ServerConfig) -> ServerConfig {
     config
 }
 
-/// As the one without, but clients are asked for a certificate. Whoever has none may connect: which paths want one is for the request.
-fn asking_config(own: Arc<dyn ResolvesServerCert>, trust: &Trust, clock: &Clock) -> Result<ServerConfig> {
+/// As the configuration without client certificates, but clients are asked for one. Clients without
+/// one may connect too: the request decides whether its path requires one.
+fn client_auth_config(own: Arc<dyn ResolvesServerCert>, trust: &Trust, clock: &Clock) -> Result<ServerConfig> {
     let certificate = |text: &String| CertificateDer::from_pem_slice(text.as_bytes()).map_err(Error::internal);
     let mut roots = RootCertStore::empty();
     for root in &trust.roots {
         roots.add(certificate(root)?).map_err(Error::internal)?;
     }
     let issuers = trust.issuers.iter().map(certificate).collect::<Result<_>>()?;
-    // Told the roots' names, a browser asks nobody to pick a certificate that would not do.
+    // The handshake names the roots, so that browsers do not ask the user to select an unsuitable
+    // certificate.
     let by_roots = WebPkiClientVerifier::builder(Arc::new(roots)).allow_unauthenticated().build();
     let verifier = HubVerifier { by_roots: by_roots.map_err(Error::internal)?, issuers, clock: clock.clone() };
     let builder = ServerConfig::builder().with_client_cert_verifier(Arc::new(verifier));
     Ok(with_protocols(builder.with_cert_resolver(own)))
 }
 
-/// Checks certificates against the roots as of the last moment they were valid. It knows what issues below the roots, so that a hub need not send that.
+/// Verifies certificates against the roots, as of the last moment they were valid. It knows the
+/// issuers below the roots, so that a hub need not send them.
 #[derive(Debug)]
 struct HubVerifier {
     by_roots: Arc<dyn ClientCertVerifier>,
@@ -182,8 +191,8 @@ impl ClientCertVerifier for HubVerifier {
         _: UnixTime,
     ) -> Result<ClientCertVerified, rustls::Error> {
         let malformed = rustls::Error::InvalidCertificate(CertificateError::BadEncoding);
-        let validity = x509::read(end_entity).ok_or(malformed)?.validity;
-        let as_of = self.clock.now().max(validity.not_before).min(validity.not_after);
+        let presented = client_certificate::read(end_entity).ok_or(malformed)?;
+        let as_of = self.clock.now().max(presented.not_before).min(presented.not_after);
         let as_of = UnixTime::since_unix_epoch(Duration::from_secs(as_of.as_secs().max(0).unsigned_abs()));
         let chain: Vec<CertificateDer<'_>> = intermediates.iter().chain(&self.issuers).cloned().collect();
         self.by_roots.verify_client_cert(end_entity, &chain, as_of)

@@ -1,5 +1,6 @@
-//! One transaction of the writer. Its steps, each one statement for the whole group: are the tokens in force; count the minute and hand out record
-//! ids; remember idempotency keys; store the records; mark the hubs as seen. Rows that several replicas want are locked in key order.
+//! One transaction of the writer. Each step is one statement for the whole group: check the tokens;
+//! count the minute's requests and issue record ids; store idempotency keys; store the records;
+//! mark the hubs as seen. Rows that several replicas lock are locked in key order.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -7,20 +8,20 @@ use std::sync::Arc;
 use hub_protocol::{HubUuid, TenantUuid, Timestamp};
 use uuid::Uuid;
 
+use super::commits::{Commit, CommittedRecord};
 use super::writer::Touches;
-use super::{Kind, Pending, RateLimit, Receipt, Record, Refusal, minute_of, secs_left};
-use crate::app::App;
+use super::{Kind, Pending, ProcessingStatus, RateLimit, Receipt, Record, Refusal, minute_of, secs_left};
+use crate::core::Core;
 use crate::db::Tx;
 use crate::db::bulk::{Bulk, Column};
-use crate::domain::streams::{Published, PublishedRecord};
 use crate::error::Result;
 
 pub(super) struct Outcome {
-    /// One for each upload, in the group's order.
+    /// One for each upload, in the order of the group.
     pub verdicts: Vec<std::result::Result<Receipt, Refusal>>,
-    pub published: Vec<Published>,
+    pub committed: Vec<Commit>,
     pub touched: Vec<(HubUuid, Kind)>,
-    /// Tenants that used their minute up.
+    /// Tenants that reached the limit of the minute.
     pub exhausted: Vec<Exhausted>,
     pub at: Timestamp,
     pub records: u64,
@@ -34,7 +35,7 @@ pub(super) struct Exhausted {
     pub limit: i64,
 }
 
-/// Where an upload stands while its group is decided.
+/// The state of an upload while its group is checked.
 enum Verdict {
     Store(Place),
     /// Known from an earlier request, or from an earlier upload of this group.
@@ -42,34 +43,34 @@ enum Verdict {
     Refuse(Refusal),
 }
 
-/// What an upload that may be stored was given.
+/// What an accepted upload was assigned.
 #[derive(Clone, Copy)]
 struct Place {
     rate_limit: RateLimit,
-    /// Of its first record. Every upload has an id of its own, also one that is left without records.
+    /// The id of its first record. Every upload gets at least one id, even without records.
     first_id: i64,
 }
 
-/// How many ids an upload is given.
+/// How many ids an upload gets.
 fn ids_of(pending: &Pending) -> i64 {
     i64::try_from(pending.upload.records.len()).unwrap_or(i64::MAX).max(1)
 }
 
-pub(super) async fn commit(app: &App, group: &[Pending], touches: &Touches) -> Result<Outcome> {
-    let mut tx = app.db.begin().await?;
-    let now = app.clock.now();
+pub(super) async fn commit(core: &Core, group: &[Pending], touches: &Touches) -> Result<Outcome> {
+    let mut tx = core.db.begin().await?;
+    let now = core.clock.now();
     let refused = tokens_not_in_force(&mut tx, group).await?;
     let in_force: Vec<bool> = group.iter().map(|pending| !refused.contains(&token_of(pending))).collect();
     let ranges = advance_clocks(&mut tx, group, &in_force, now).await?;
-    let default_limit = app.config.upload_limit_per_minute;
+    let default_limit = core.config.upload_limit_per_minute;
     let (mut verdicts, exhausted) = admit(group, &in_force, &ranges, default_limit, now);
-    remember_keys(&mut tx, group, &mut verdicts).await?;
-    let (published, records) = store_records(&mut tx, group, &verdicts, &ranges).await?;
+    store_keys(&mut tx, group, &mut verdicts).await?;
+    let (committed, records) = store_records(&mut tx, group, &verdicts, &ranges).await?;
     let touched = touch_hubs(&mut tx, group, &verdicts, touches, now).await?;
-    tx.commit_unaudited("what hubs upload is data, not a change someone made").await?;
+    tx.commit_unaudited("uploads are data, not changes by an actor").await?;
 
     let verdicts = group.iter().zip(verdicts).map(|(pending, verdict)| receipt(pending, verdict)).collect();
-    Ok(Outcome { verdicts, published, touched, exhausted, at: now, records })
+    Ok(Outcome { verdicts, committed, touched, exhausted, at: now, records })
 }
 
 fn receipt(pending: &Pending, verdict: Verdict) -> std::result::Result<Receipt, Refusal> {
@@ -82,21 +83,22 @@ fn receipt(pending: &Pending, verdict: Verdict) -> std::result::Result<Receipt, 
     }
 }
 
-/// A hub and the token it came with.
+/// A hub and the token it presented.
 type Token = (HubUuid, Uuid);
 
 fn token_of(pending: &Pending) -> Token {
     (pending.upload.hub.hub_uuid, pending.upload.hub.token_id)
 }
 
-/// Those of the group's tokens that are not in force, or not any more. Nearly always there are none.
+/// The group's tokens that are not in force; nearly always none.
 async fn tokens_not_in_force(tx: &mut Tx, group: &[Pending]) -> Result<HashSet<Token>> {
     let (hubs, tokens) =
         group.iter().map(token_of).collect::<HashSet<_>>().into_iter().map(|(hub, id)| (hub.0, id)).unzip();
     let rows: Vec<Token> = Bulk {
         head: "WITH given (hub_uuid, token_id) AS (",
         columns: vec![Column::Uuid(hubs), Column::Uuid(tokens)],
-        tail: ") SELECT given.hub_uuid, given.token_id FROM given LEFT JOIN hubs ON hubs.hub_uuid = given.hub_uuid \
+        tail: ") SELECT given.hub_uuid, given.token_id FROM given \
+               LEFT JOIN hubs ON hubs.hub_uuid = given.hub_uuid \
                WHERE hubs.access_token_id IS DISTINCT FROM given.token_id",
     }
     .returning(tx)
@@ -106,14 +108,14 @@ async fn tokens_not_in_force(tx: &mut Tx, group: &[Pending]) -> Result<HashSet<T
 
 type ClockKey = (TenantUuid, Kind);
 
-/// What a tenant's clock gave this group.
+/// What a tenant's clock issued to this group.
 struct Range {
-    /// The last id handed out before this group, by any replica.
+    /// The last id issued before this group, by any replica.
     previous_id: i64,
     /// The group's own ids.
     first_id: i64,
     last_id: i64,
-    /// Requests of the minute before this group's.
+    /// The minute's requests before this group.
     requests_before: i64,
     /// The tenant's own limit, where it has one.
     upload_limit: Option<i64>,
@@ -129,37 +131,39 @@ struct ClockRow {
     upload_limit: Option<i64>,
 }
 
-/// Counts the requests, and takes ids for all records that may be stored. An id that is then not used leaves a gap, which nobody minds.
-/// Tells the tenants' limits too, which saves asking for them.
+/// Counts the requests and issues ids for all records that may be stored. An id that is not used
+/// leaves a gap, which is harmless. Returns the tenants' limits too, which saves a query.
 async fn advance_clocks(
     tx: &mut Tx,
     group: &[Pending],
     in_force: &[bool],
     now: Timestamp,
 ) -> Result<HashMap<ClockKey, Range>> {
-    // In key order, which is the order in which the rows get locked.
-    let mut wanted: BTreeMap<ClockKey, (i64, i64)> = BTreeMap::new();
+    // In key order, in which the rows are locked.
+    let mut requested: BTreeMap<ClockKey, (i64, i64)> = BTreeMap::new();
     for (pending, _) in group.iter().zip(in_force).filter(|(_, in_force)| **in_force) {
-        let (requests, ids) = wanted.entry((pending.upload.hub.tenant_uuid, pending.upload.kind)).or_default();
+        let (requests, ids) = requested.entry((pending.upload.hub.tenant_uuid, pending.upload.kind)).or_default();
         *requests += 1;
         *ids += ids_of(pending);
     }
     let now_micros = now.as_micros();
     let columns = vec![
-        Column::Uuid(wanted.keys().map(|(tenant, _)| tenant.0).collect()),
-        Column::Word(wanted.keys().map(|(_, kind)| kind.name()).collect()),
-        Column::Int(vec![minute_of(now); wanted.len()]),
-        Column::Int(wanted.values().map(|(requests, _)| *requests).collect()),
-        Column::Int(vec![now_micros; wanted.len()]),
-        Column::Int(wanted.values().map(|(_, ids)| now_micros - ids).collect()),
+        Column::Uuid(requested.keys().map(|(tenant, _)| tenant.0).collect()),
+        Column::Word(requested.keys().map(|(_, kind)| kind.name()).collect()),
+        Column::Int(vec![minute_of(now); requested.len()]),
+        Column::Int(requested.values().map(|(requests, _)| *requests).collect()),
+        Column::Int(vec![now_micros; requested.len()]),
+        Column::Int(requested.values().map(|(_, ids)| now_micros - ids).collect()),
     ];
-    // A group's ids end at the present time, unless the last ones handed out reach further already.
+    // A group's ids end at the present time, unless the last issued id is later.
     let rows: Vec<ClockRow> = Bulk {
-        head: "INSERT INTO upload_clocks (tenant_uuid, kind, minute, requests, last_id, previous_id)",
+        head: "INSERT INTO upload_clocks \
+               (tenant_uuid, kind, minute, requests, last_id, previous_id)",
         columns,
         tail: "ON CONFLICT (tenant_uuid, kind) DO UPDATE SET \
                requests = CASE WHEN upload_clocks.minute >= excluded.minute \
-                               THEN upload_clocks.requests + excluded.requests ELSE excluded.requests END, \
+                               THEN upload_clocks.requests + excluded.requests \
+                               ELSE excluded.requests END, \
                minute = CASE WHEN upload_clocks.minute >= excluded.minute \
                              THEN upload_clocks.minute ELSE excluded.minute END, \
                previous_id = upload_clocks.last_id, \
@@ -176,7 +180,7 @@ async fn advance_clocks(
     for row in rows {
         let Some(kind) = Kind::from_name(&row.kind) else { continue };
         let key = (row.tenant_uuid, kind);
-        let Some((requests, ids)) = wanted.get(&key) else { continue };
+        let Some((requests, ids)) = requested.get(&key) else { continue };
         let range = Range {
             previous_id: row.previous_id,
             first_id: row.last_id - ids + 1,
@@ -189,7 +193,7 @@ async fn advance_clocks(
     Ok(ranges)
 }
 
-/// Who is let in: a hub whose token is in force, as long as its tenant's minute lasts.
+/// Accepts uploads of hubs whose token is in force, up to the tenant's limit for the minute.
 fn admit(
     group: &[Pending],
     in_force: &[bool],
@@ -240,8 +244,8 @@ struct KnownKey {
     first_id: i64,
 }
 
-/// Tells new uploads from repeated ones, and remembers the new.
-async fn remember_keys(tx: &mut Tx, group: &[Pending], verdicts: &mut [Verdict]) -> Result<()> {
+/// Distinguishes new uploads from repeated ones, and stores the keys of the new.
+async fn store_keys(tx: &mut Tx, group: &[Pending], verdicts: &mut [Verdict]) -> Result<()> {
     let mut firsts: HashMap<UploadKey<'_>, (&Pending, i64)> = HashMap::new();
     for (pending, verdict) in group.iter().zip(verdicts.iter_mut()) {
         let (Verdict::Store(place), Some(key)) = (&*verdict, upload_key(pending)) else { continue };
@@ -269,14 +273,15 @@ async fn remember_keys(tx: &mut Tx, group: &[Pending], verdicts: &mut [Verdict])
     let rows: Vec<KnownKey> = Bulk {
         head: "WITH given (idempotency_key, hub_uuid, kind) AS (",
         columns: key_columns(&keys),
-        // Not by IN: SQLite would read the whole table for values that come in rows.
-        tail: ") SELECT known.hub_uuid, known.kind, known.idempotency_key, known.answer, known.first_id \
-               FROM given JOIN upload_keys known ON known.idempotency_key = given.idempotency_key \
+        // A JOIN, since SQLite would scan the whole table for an IN over rows.
+        tail: ") SELECT known.hub_uuid, known.kind, known.idempotency_key, known.answer, \
+               known.first_id FROM given \
+               JOIN upload_keys known ON known.idempotency_key = given.idempotency_key \
                AND known.hub_uuid = given.hub_uuid AND known.kind = given.kind",
     }
     .returning(tx)
     .await?;
-    // Under another upload's id, a key was there before.
+    // A key with the id of another upload existed before.
     let known: HashMap<(HubUuid, &str, &str), (&str, i64)> = rows
         .iter()
         .map(|row| {
@@ -319,6 +324,7 @@ struct Rows {
     device_instance_ids: Vec<Option<i64>>,
     window_starts: Vec<Option<Timestamp>>,
     window_ends: Vec<Option<Timestamp>>,
+    processing_statuses: Vec<&'static str>,
 }
 
 impl Rows {
@@ -331,31 +337,31 @@ impl Rows {
             self.device_instance_ids.push(record.device_instance_id);
             self.window_starts.push(record.window.map(|(start, _)| start));
             self.window_ends.push(record.window.map(|(_, end)| end));
+            self.processing_statuses.push(record.processing_status.name());
         }
     }
 
-    fn has_only_plain_events(&self) -> bool {
-        self.device_instance_ids.iter().all(Option::is_none) && self.window_starts.iter().all(Option::is_none)
+    /// Whether these columns hold nothing but their defaults, as for most hubs: then they cost
+    /// nothing.
+    fn is_plain(&self) -> bool {
+        self.device_instance_ids.iter().all(Option::is_none)
+            && self.window_starts.iter().all(Option::is_none)
+            && self.processing_statuses.iter().all(|status| *status == ProcessingStatus::Received.name())
     }
 
     fn into_bulk(self, kind: Kind) -> Option<Bulk> {
-        let is_plain = self.has_only_plain_events();
+        let is_plain = self.is_plain();
+        let mut head = kind.description().insert?;
         let mut columns =
             vec![Column::Uuid(self.tenants), Column::Uuid(self.hubs), Column::Int(self.ids), Column::Text(self.texts)];
-        let head = match kind {
-            // Most hubs know no devices and send no windows: then these columns cost nothing.
-            Kind::BleEvents if is_plain => "INSERT INTO ble_events (tenant_uuid, hub_uuid, ble_event_id, event)",
-            Kind::BleEvents => {
-                columns.push(Column::OptionalInt(self.device_instance_ids));
-                columns.push(Column::OptionalTime(self.window_starts));
-                columns.push(Column::OptionalTime(self.window_ends));
-                "INSERT INTO ble_events \
-                 (tenant_uuid, hub_uuid, ble_event_id, event, device_instance_id, window_start, window_end)"
-            }
-            Kind::Logs => "INSERT INTO hub_logs (tenant_uuid, hub_uuid, hub_log_id, body)",
-            Kind::Telemetry => "INSERT INTO hub_telemetry (tenant_uuid, hub_uuid, hub_telemetry_id, body)",
-            Kind::JobEvents => return None,
-        };
+        if !is_plain {
+            columns.push(Column::OptionalInt(self.device_instance_ids));
+            columns.push(Column::OptionalTime(self.window_starts));
+            columns.push(Column::OptionalTime(self.window_ends));
+            columns.push(Column::Word(self.processing_statuses));
+            head = "INSERT INTO ble_events (tenant_uuid, hub_uuid, ble_event_id, event, \
+                    device_instance_id, window_start, window_end, processing_status)";
+        }
         Some(Bulk { head, columns, tail: "" })
     }
 }
@@ -365,16 +371,16 @@ async fn store_records(
     group: &[Pending],
     verdicts: &[Verdict],
     ranges: &HashMap<ClockKey, Range>,
-) -> Result<(Vec<Published>, u64)> {
+) -> Result<(Vec<Commit>, u64)> {
     let mut rows: BTreeMap<Kind, Rows> = BTreeMap::new();
-    let mut published: BTreeMap<ClockKey, Published> = BTreeMap::new();
+    let mut committed: BTreeMap<ClockKey, Commit> = BTreeMap::new();
     for (pending, verdict) in group.iter().zip(verdicts) {
         let Verdict::Store(place) = verdict else { continue };
         let hub = &pending.upload.hub;
         let key = (hub.tenant_uuid, pending.upload.kind);
         let Some(range) = ranges.get(&key) else { continue };
         let rows = rows.entry(key.1).or_default();
-        let published = published.entry(key).or_insert_with(|| Published {
+        let committed = committed.entry(key).or_insert_with(|| Commit {
             tenant_uuid: key.0,
             kind: key.1,
             previous_id: range.previous_id,
@@ -383,7 +389,7 @@ async fn store_records(
         });
         for (id, record) in (place.first_id..).zip(&pending.upload.records) {
             rows.push(pending, id, record);
-            published.records.push(PublishedRecord { id, hub_uuid: hub.hub_uuid, record: record.clone() });
+            committed.records.push(CommittedRecord { id, hub_uuid: hub.hub_uuid, record: record.clone() });
         }
     }
     let mut count = 0;
@@ -392,10 +398,11 @@ async fn store_records(
             count += bulk.execute(tx).await?;
         }
     }
-    Ok((published.into_values().collect(), count))
+    Ok((committed.into_values().collect(), count))
 }
 
-/// Marks the hubs that sent something as seen, those not marked a moment ago, and notes which agent they say they run.
+/// Marks the hubs that sent something as seen, unless they were marked a moment ago, and stores the
+/// agent version they report.
 async fn touch_hubs(
     tx: &mut Tx,
     group: &[Pending],
@@ -418,17 +425,18 @@ async fn touch_hubs(
     Bulk {
         head: "WITH seen (hub_uuid, at) AS (",
         columns: vec![Column::Uuid(seen), Column::Time(times)],
-        tail: ") UPDATE hubs SET last_seen_at = seen.at FROM seen WHERE hubs.hub_uuid = seen.hub_uuid",
+        tail: ") UPDATE hubs SET last_seen_at = seen.at FROM seen \
+               WHERE hubs.hub_uuid = seen.hub_uuid",
     }
     .execute(tx)
     .await?;
-    // The last upload of a hub says what it runs; empty where it does not.
+    // The agent version of the hub's last upload; empty if it has none.
     let mut with_telemetry: BTreeMap<Uuid, Arc<str>> = BTreeMap::new();
-    for upload in group.iter().map(|pending| &pending.upload).filter(|upload| upload.kind == Kind::Telemetry) {
+    for upload in group.iter().map(|pending| &pending.upload).filter(|upload| upload.kind.description().is_telemetry) {
         if due.contains(&(upload.hub.hub_uuid, Kind::Telemetry)) {
             let version = with_telemetry.entry(upload.hub.hub_uuid.0).or_default();
-            if let Some(told) = &upload.agent_version {
-                version.clone_from(told);
+            if let Some(reported) = &upload.agent_version {
+                version.clone_from(reported);
             }
         }
     }

@@ -1,105 +1,93 @@
-//! The way in for everything hubs upload. A handler checks an upload and hands it over; the writer commits what has gathered in one
-//! transaction, and only then is anyone answered. So the cost of a commit is shared by every upload in flight, and nothing that was
-//! answered can be lost. The queue is bounded: when it is full, hubs are told to come back, and their spools hold the data.
+//! The entry point for everything that hubs upload. A handler validates an upload and submits it.
+//! The writer commits all uploads that have queued up in one transaction, and responses are sent
+//! only after that. So all uploads in flight share the cost of a commit, and no acknowledged upload
+//! can be lost. The queue is bounded: when it is full, hubs are told to retry, and their spools
+//! keep the data.
 
+mod body;
+mod commits;
 mod group;
+mod kinds;
 mod single;
+mod stage;
+mod store;
 mod writer;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use hub_protocol::{TenantUuid, Timestamp};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::app::App;
 use crate::authn::hub::Hub;
+use crate::core::Core;
 use crate::error::{Error, Result};
+use crate::http::describe::{may_fail, rate_limit_headers};
 
-pub use single::{Ids, known_answer, remember_answer, take_id};
+pub use body::{HubUpload, UploadBody};
+pub use commits::{Commit, Commits, CommittedRecord, LogKey};
+pub use kinds::Kind;
+pub use single::{Ids, issue_id, store_answer, stored_answer};
+pub use stage::{ProcessingStatus, Stage};
+pub use store::{delete_keys, last_id, last_ids};
 pub use writer::Writer;
 
 /// Uploads that may wait for the writer.
 const QUEUE_UPLOADS: usize = 4096;
-/// Records, over all waiting uploads, beyond which new uploads are told to come back.
+/// Records, summed over all waiting uploads, beyond which new uploads are refused for now.
 const QUEUE_RECORDS: usize = 200_000;
 
-/// The kinds of upload, each with a count and an order of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
-    BleEvents,
-    Logs,
-    Telemetry,
-    /// Stored by `domain/jobs`, each in the transaction that moves its job on; here only for their ids and their streams.
-    JobEvents,
-}
-
-impl Kind {
-    pub const ALL: [Self; 4] = [Self::BleEvents, Self::Logs, Self::Telemetry, Self::JobEvents];
-
-    /// As stored in `upload_clocks` and `upload_keys`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::BleEvents => "BLE_EVENTS",
-            Self::Logs => "LOGS",
-            Self::Telemetry => "TELEMETRY",
-            Self::JobEvents => "JOB_EVENTS",
-        }
-    }
-
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name)
-    }
-}
-
-/// One thing to store: a BLE event, a log entry or a telemetry document.
+/// A record to store: a BLE event, a log entry or a telemetry document.
 #[derive(Clone, Debug)]
 pub struct Record {
     /// JSON as the hub sent it.
     pub text: Arc<str>,
     pub device_instance_id: Option<i64>,
-    /// Of a windowed BLE upload.
+    /// The window of a windowed BLE upload.
     pub window: Option<(Timestamp, Timestamp)>,
+    /// The result of the stage between validation and commit, for a BLE event.
+    pub processing_status: ProcessingStatus,
 }
 
 impl Record {
-    /// A record that streams send as it is, as one line. Line breaks may stand between the tokens of JSON but in none of them.
+    /// A record that streams send unchanged as one line. Line breaks can occur between the tokens
+    /// of JSON, never inside of one.
     pub fn on_one_line(json: &str) -> Self {
         let text = match json.bytes().any(|byte| matches!(byte, b'\n' | b'\r')) {
             true => json.replace(['\n', '\r'], " ").into(),
             false => json.into(),
         };
-        Self { text, device_instance_id: None, window: None }
+        Self { text, device_instance_id: None, window: None, processing_status: ProcessingStatus::Received }
     }
 }
 
-/// An upload that was checked and is ready to be stored.
+/// An upload that was validated and can be stored.
 #[derive(Debug)]
 pub struct Upload {
     pub hub: Hub,
     pub kind: Kind,
-    /// What a retry of this upload is recognised by.
+    /// The idempotency key, by which a retry of this upload is recognised.
     pub key: Option<String>,
     pub records: Vec<Record>,
-    /// What to answer, now and to a retry.
+    /// The response, now and to a retry.
     pub answer: String,
-    /// What telemetry says that the hub runs.
+    /// The agent version reported by telemetry.
     pub agent_version: Option<Arc<str>>,
 }
 
-/// What became of an upload.
+/// The result of an upload.
 #[derive(Clone, Debug)]
 pub struct Receipt {
     pub answer: String,
-    /// Stored by an earlier request; nothing was written now.
+    /// An earlier request stored the upload; nothing was written now.
     pub duplicate: bool,
     pub rate_limit: RateLimit,
 }
 
-/// Where the tenant stands in the present minute.
+/// The tenant's use of its limit in the current minute.
 #[derive(Clone, Copy, Debug)]
 pub struct RateLimit {
     pub limit: i64,
@@ -113,7 +101,8 @@ struct Pending {
     answer_to: oneshot::Sender<Result<Receipt, Refusal>>,
 }
 
-/// Why an upload was not stored. Small and copyable, since one failed commit is told to every upload of its group.
+/// Why an upload was not stored. Small and copyable, since a failed commit is reported to every
+/// upload of its group.
 #[derive(Clone, Copy, Debug)]
 enum Refusal {
     TokenNotInForce,
@@ -122,45 +111,50 @@ enum Refusal {
     Failed,
 }
 
-/// Hands uploads to the writer; cheap to clone.
+/// Submits uploads to the writer; cheap to clone.
 #[derive(Clone)]
 pub struct Ingest {
+    pub core: Core,
     queue: mpsc::Sender<Pending>,
     state: Arc<State>,
+    stage: Stage,
 }
 
 #[derive(Default)]
 struct State {
     waiting_records: AtomicUsize,
-    /// Tenants that used their minute up: (minute, limit). Once so, it stays so until the minute ends, whatever other replicas do, so the
-    /// database need not be asked again.
+    /// Tenants that reached their limit: (minute, limit). That holds until the minute ends,
+    /// whatever other replicas do, so no further queries are needed.
     exhausted: Mutex<HashMap<(TenantUuid, Kind), (i64, i64)>>,
 }
 
-/// The two ends of the queue.
-pub fn queue() -> (Ingest, Writer) {
+/// Creates the two ends of the queue.
+pub fn queue(core: &Core, commits: Commits, stage: Stage) -> (Ingest, Writer) {
     let (sender, receiver) = mpsc::channel(QUEUE_UPLOADS);
     let state = Arc::new(State::default());
-    (Ingest { queue: sender, state: state.clone() }, Writer::new(receiver, state))
+    let writer = Writer::new(receiver, state.clone(), commits);
+    (Ingest { core: core.clone(), queue: sender, state, stage }, writer)
 }
 
 impl Ingest {
-    /// Stores the upload; answers when it is durable.
-    pub async fn submit(&self, app: &App, upload: Upload) -> Result<Receipt> {
-        let now = app.clock.now();
+    /// Stores the upload; returns when it is durable.
+    pub async fn submit(&self, mut upload: Upload) -> Result<Receipt> {
+        let now = self.core.clock.now();
         if let Some(limit) = self.state.exhausted_limit(upload.hub.tenant_uuid, upload.kind, now) {
-            // A hub that has to refresh its token is to hear that, also while others use up the minute.
-            upload.hub.require_in_force(app).await?;
+            // A hub that has to refresh its token must get 401, even if others have used up the
+            // minute.
+            upload.hub.require_in_force(&self.core).await?;
             return Err(rate_limited(RateLimit { limit, remaining: 0, reset_secs: secs_left(now) }));
         }
+        (self.stage)(&mut upload);
         let records = upload.records.len();
         let waiting = self.state.waiting_records.fetch_add(records, Ordering::Relaxed);
         let (answer_to, answer) = oneshot::channel();
-        // Into an empty queue any upload is let, however large, else it never could be.
+        // An empty queue accepts an upload of any size, which otherwise could never be stored.
         let has_room = waiting == 0 || waiting + records <= QUEUE_RECORDS;
         if !has_room || self.queue.try_send(Pending { upload, answer_to }).is_err() {
             self.state.waiting_records.fetch_sub(records, Ordering::Relaxed);
-            let message = "more uploads are waiting than can be taken in; try again shortly";
+            let message = "the queue of uploads is full; try again shortly";
             return Err(Error::unavailable("INGEST_BUSY", message));
         }
         match answer.await {
@@ -172,11 +166,11 @@ impl Ingest {
 }
 
 impl Ingest {
-    /// What an upload is answered that cannot be stored because of `error`. It counts like any other; and that its token is not in force any more, or
-    /// the minute used up, matters more than what is wrong with it.
-    pub async fn refuse(&self, app: &App, hub: Hub, kind: Kind, error: Error) -> Error {
+    /// The response to an upload that cannot be stored because of `error`. It counts like any other
+    /// upload. A token that is no longer in force and a reached limit take precedence over `error`.
+    pub async fn refuse(&self, hub: Hub, kind: Kind, error: Error) -> Error {
         let nothing = Upload { hub, kind, key: None, records: Vec::new(), answer: String::new(), agent_version: None };
-        self.submit(app, nothing).await.err().unwrap_or(error)
+        self.submit(nothing).await.err().unwrap_or(error)
     }
 }
 
@@ -200,19 +194,20 @@ impl From<Refusal> for Error {
             Refusal::TokenNotInForce => crate::authn::invalid_token(),
             Refusal::RateLimited(rate_limit) => rate_limited(rate_limit),
             Refusal::Unavailable => {
-                Self::unavailable("DATABASE_UNAVAILABLE", "the database is not available now; try again shortly")
+                Self::unavailable("DATABASE_UNAVAILABLE", "the database is not available; try again shortly")
             }
             Refusal::Failed => Self::new(
                 StatusCode::INTERNAL_SERVER_ERROR,
                 "INTERNAL",
-                "something went wrong on our side; tell support the request id",
+                "the service failed to process the request; contact support with the request id",
             ),
         }
     }
 }
 
 fn rate_limited(rate_limit: RateLimit) -> Error {
-    let message = format!("this tenant may make {} such uploads a minute; wait for the next minute", rate_limit.limit);
+    let message =
+        format!("this tenant is limited to {} such uploads a minute; wait for the next minute", rate_limit.limit);
     let error = Error::too_many_requests(message, rate_limit.reset_secs.unsigned_abs());
     rate_limit.headers().into_iter().fold(error, |error, (name, value)| error.with_header(name, value))
 }
@@ -223,7 +218,7 @@ impl RateLimit {
     }
 }
 
-/// A calendar minute, counted from 1970.
+/// The calendar minute, counted from 1970.
 const fn minute_of(now: Timestamp) -> i64 {
     now.as_secs().div_euclid(60)
 }
@@ -232,7 +227,7 @@ const fn secs_left(now: Timestamp) -> i64 {
     60 - now.as_secs().rem_euclid(60)
 }
 
-/// An answer that says where the tenant stands in the present minute.
+/// A response with the tenant's rate limit in its headers.
 pub struct Limited<R>(pub R, pub RateLimit);
 
 impl<R: IntoResponse> IntoResponse for Limited<R> {
@@ -251,17 +246,11 @@ impl<R: aide::OperationOutput> aide::OperationOutput for Limited<R> {
         ctx: &mut aide::generate::GenContext,
         operation: &mut aide::openapi::Operation,
     ) -> Vec<(Option<u16>, aide::openapi::Response)> {
-        R::inferred_responses(ctx, operation)
-    }
-}
-
-/// The `Idempotency-Key` header of an upload: 1 to 200 visible characters.
-pub fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>> {
-    let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
-    match value.to_str() {
-        Ok(key) if (1..=200).contains(&key.len()) && key.bytes().all(|byte| byte.is_ascii_graphic()) => {
-            Ok(Some(key.to_owned()))
+        let mut responses = R::inferred_responses(ctx, operation);
+        for (_, response) in &mut responses {
+            response.headers.extend(rate_limit_headers::<Vec<_>>());
         }
-        _ => Err(Error::field("Idempotency-Key", "must be 1 to 200 visible ASCII characters")),
+        may_fail(operation, &[429]);
+        responses
     }
 }

@@ -1,5 +1,5 @@
-//! For what hubs send that is stored by itself, in a transaction of its own subject: the ids of its records and the keys of its requests, by the same
-//! rules as the writer's.
+//! Record ids and idempotency keys for uploads that are stored in a transaction of their own, by
+//! the same rules as the writer's.
 
 use hub_protocol::{HubUuid, TenantUuid, Timestamp};
 
@@ -7,21 +7,23 @@ use super::Kind;
 use crate::db::{Conn, Tx, sql};
 use crate::error::Result;
 
-/// What a tenant's clock gave.
+/// The ids that a tenant's clock issued.
 #[derive(Clone, Copy, Debug, sqlx::FromRow)]
 pub struct Ids {
-    /// The last id handed out before, by any replica.
+    /// The last id issued before, by any replica.
     pub previous_id: i64,
     #[sqlx(rename = "last_id")]
     pub id: i64,
 }
 
-/// An id for one record. Until the transaction ends nobody else gets one of the tenant and kind, so that the order of commits is that of ids.
-pub async fn take_id(tx: &mut Tx, tenant_uuid: TenantUuid, kind: Kind, now: Timestamp) -> Result<Ids> {
-    sql("INSERT INTO upload_clocks (tenant_uuid, kind, minute, requests, last_id, previous_id) VALUES ($1, $2, 0, 0, $3, $3 - 1) \
+/// Issues an id for one record. The clock row stays locked until the transaction ends, so that
+/// commits are in the order of ids.
+pub async fn issue_id(tx: &mut Tx, tenant_uuid: TenantUuid, kind: Kind, now: Timestamp) -> Result<Ids> {
+    sql("INSERT INTO upload_clocks (tenant_uuid, kind, minute, requests, last_id, previous_id) \
+         VALUES ($1, $2, 0, 0, $3, $3 - 1) \
          ON CONFLICT (tenant_uuid, kind) DO UPDATE SET previous_id = upload_clocks.last_id, \
-         last_id = CASE WHEN upload_clocks.last_id >= excluded.last_id THEN upload_clocks.last_id + 1 ELSE excluded.last_id END \
-         RETURNING previous_id, last_id")
+         last_id = CASE WHEN upload_clocks.last_id >= excluded.last_id THEN upload_clocks.last_id \
+         + 1 ELSE excluded.last_id END RETURNING previous_id, last_id")
     .bind(tenant_uuid)
     .bind(kind.name())
     .bind(now.as_micros())
@@ -29,19 +31,18 @@ pub async fn take_id(tx: &mut Tx, tenant_uuid: TenantUuid, kind: Kind, now: Time
     .await
 }
 
-/// What a request with this key was answered. Whoever asks holds a lock on the hub, so that of two requests one waits for the other.
-pub async fn known_answer(conn: &mut Conn, hub_uuid: HubUuid, kind: &str, key: &str) -> Result<Option<String>> {
-    let row: Option<(String,)> =
-        sql("SELECT answer FROM upload_keys WHERE idempotency_key = $1 AND hub_uuid = $2 AND kind = $3")
-            .bind(key)
-            .bind(hub_uuid)
-            .bind(kind)
-            .optional(conn)
-            .await?;
-    Ok(row.map(|(answer,)| answer))
+/// The response to an earlier request with this key. The caller has locked the hub, so that of two
+/// requests one waits for the other.
+pub async fn stored_answer(conn: &mut Conn, hub_uuid: HubUuid, kind: &str, key: &str) -> Result<Option<String>> {
+    sql("SELECT answer FROM upload_keys WHERE idempotency_key = $1 AND hub_uuid = $2 AND kind = $3")
+        .bind(key)
+        .bind(hub_uuid)
+        .bind(kind)
+        .optional_scalar(conn)
+        .await
 }
 
-pub async fn remember_answer(
+pub async fn store_answer(
     tx: &mut Tx,
     hub_uuid: HubUuid,
     kind: &str,
@@ -49,13 +50,13 @@ pub async fn remember_answer(
     answer: &str,
     now: Timestamp,
 ) -> Result<()> {
-    sql("INSERT INTO upload_keys (idempotency_key, hub_uuid, kind, answer, first_id) VALUES ($1, $2, $3, $4, $5)")
-        .bind(key)
-        .bind(hub_uuid)
-        .bind(kind)
-        .bind(answer)
-        .bind(now.as_micros())
-        .execute(tx)
-        .await?;
-    Ok(())
+    sql("INSERT INTO upload_keys (idempotency_key, hub_uuid, kind, answer, first_id) \
+         VALUES ($1, $2, $3, $4, $5)")
+    .bind(key)
+    .bind(hub_uuid)
+    .bind(kind)
+    .bind(answer)
+    .bind(now.as_micros())
+    .run(tx)
+    .await
 }

@@ -1,4 +1,5 @@
-//! The one thread that writes uploads: takes what has gathered, commits it, answers, publishes, and begins again.
+//! The only thread that writes uploads. It takes the uploads that have queued up, commits them,
+//! sends the responses, announces the commit, and starts again.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,27 +10,31 @@ use std::time::{Duration, Instant};
 use hub_protocol::HubUuid;
 use tokio::sync::{mpsc, oneshot};
 
+use super::commits::Commits;
 use super::group::{self, Outcome};
 use super::{Kind, Pending, Refusal, State};
-use crate::app::App;
+use crate::core::Core;
 use crate::error::Error;
 
-/// Records beyond which a transaction takes no further upload: enough to spread its cost thin, little enough that nobody waits long.
+/// A transaction accepts no further upload beyond this many records: enough to share its cost, few
+/// enough that no upload waits long.
 const GROUP_RECORDS: usize = 8192;
-/// Tries of a transaction that gave way to another replica's.
+/// Attempts of a transaction that was rolled back in favour of another replica's.
 const ATTEMPTS: u32 = 4;
-/// A hub's `last_seen_at` is at most this much behind; writing it with every upload would cost a row an upload.
+/// A hub's `last_seen_at` is at most this much behind. Writing it with every upload would cost a
+/// row for each upload.
 const TOUCH_INTERVAL_MICROS: i64 = 5_000_000;
-/// Hubs whose last touch is remembered.
-const REMEMBERED_TOUCHES: usize = 100_000;
+/// The most hubs whose last touch is cached.
+const MAX_TOUCHES: usize = 100_000;
 
 pub struct Writer {
     queue: mpsc::Receiver<Pending>,
     state: Arc<State>,
     touches: Touches,
+    commits: Commits,
 }
 
-/// When hubs were last marked as seen, by this process.
+/// When this process last marked each hub as seen.
 #[derive(Default)]
 pub(super) struct Touches(HashMap<(HubUuid, Kind), i64>);
 
@@ -38,8 +43,8 @@ impl Touches {
         self.0.get(&(hub_uuid, kind)).is_none_or(|at| now_micros.saturating_sub(*at).abs() >= TOUCH_INTERVAL_MICROS)
     }
 
-    fn remember(&mut self, touched: Vec<(HubUuid, Kind)>, now_micros: i64) {
-        if self.0.len() + touched.len() > REMEMBERED_TOUCHES {
+    fn record(&mut self, touched: Vec<(HubUuid, Kind)>, now_micros: i64) {
+        if self.0.len() + touched.len() > MAX_TOUCHES {
             self.0.clear();
         }
         self.0.extend(touched.into_iter().map(|key| (key, now_micros)));
@@ -47,20 +52,22 @@ impl Touches {
 }
 
 impl Writer {
-    pub(super) fn new(queue: mpsc::Receiver<Pending>, state: Arc<State>) -> Self {
-        Self { queue, state, touches: Touches::default() }
+    pub(super) fn new(queue: mpsc::Receiver<Pending>, state: Arc<State>, commits: Commits) -> Self {
+        Self { queue, state, touches: Touches::default(), commits }
     }
 
-    /// Starts writing, on a thread of its own: among the runtime's tasks every answer of the database would wait behind the requests that are
-    /// being parsed, and everyone waits for the writer. Ends with `app.workers`, or with the runtime.
-    pub fn start(mut self, app: App) -> std::io::Result<()> {
+    /// Starts the writer on a thread of its own. As a task of the runtime, it would wait behind
+    /// requests that are being parsed after every response of the database, and all uploads wait
+    /// for the writer. It ends with `core.workers`, or with the runtime.
+    pub fn start(mut self, core: Core) -> std::io::Result<()> {
         let runtime = tokio::runtime::Handle::current();
-        let stop_ingest = app.stop_ingest.clone().drop_guard();
+        let stop_ingest = core.stop_ingest.clone().drop_guard();
         let (has_ended, ended) = oneshot::channel::<()>();
-        let workers = app.workers.clone();
+        let workers = core.workers.clone();
         std::thread::Builder::new().name("ingest".to_owned()).spawn(move || {
-            // A panic is told to the log by itself. Its group was not answered, so hubs send it again; the next ones are not to suffer.
-            while catch_unwind(AssertUnwindSafe(|| runtime.block_on(self.run(&app)))).is_err() {}
+            // The panic handler logs a panic. Its group got no response, so the hubs send it again.
+            // Later groups must not be affected.
+            while catch_unwind(AssertUnwindSafe(|| runtime.block_on(self.run(&core)))).is_err() {}
             drop(has_ended);
         })?;
         workers.spawn(async move {
@@ -70,46 +77,47 @@ impl Writer {
         Ok(())
     }
 
-    /// Runs until `app.stop_ingest` is cancelled and the queue is empty: by then no request is left that could add to it.
-    async fn run(&mut self, app: &App) {
+    /// Runs until `core.stop_ingest` is cancelled and the queue is empty. By then, no request is
+    /// left that could add to it.
+    async fn run(&mut self, core: &Core) {
         let mut outage = Outage::default();
         loop {
             let first = tokio::select! {
                 biased;
                 first = self.queue.recv() => first,
-                () = app.stop_ingest.cancelled() => None,
+                () = core.stop_ingest.cancelled() => None,
             };
             let Some(first) = first else { break };
             let mut records = first.upload.records.len();
             let mut group = vec![first];
-            while group.len() < app.config.uploads_per_commit && records < GROUP_RECORDS {
+            while group.len() < core.config.uploads_per_commit && records < GROUP_RECORDS {
                 let Ok(next) = self.queue.try_recv() else { break };
                 records += next.upload.records.len();
                 group.push(next);
             }
             self.state.waiting_records.fetch_sub(records, Ordering::Relaxed);
-            app.metrics.ingest_queued.set(i64::try_from(self.queue.len()).unwrap_or(i64::MAX));
-            self.commit(app, group, &mut outage).await;
+            core.metrics.ingest_queued.set(i64::try_from(self.queue.len()).unwrap_or(i64::MAX));
+            self.commit(core, group, &mut outage).await;
         }
     }
 
-    async fn commit(&mut self, app: &App, group: Vec<Pending>, outage: &mut Outage) {
+    async fn commit(&mut self, core: &Core, group: Vec<Pending>, outage: &mut Outage) {
         let started_at = Instant::now();
-        match self.try_commit(app, &group).await {
+        match self.try_commit(core, &group).await {
             Ok(outcome) => {
-                outage.is_over();
-                app.metrics.ingest_commit_duration.observe(started_at.elapsed().as_secs_f64());
-                self.answer(app, group, outcome);
+                outage.end();
+                core.metrics.ingest_commit_duration.observe(started_at.elapsed().as_secs_f64());
+                self.respond(core, group, outcome);
             }
             Err(error) if error.is_internal() && group.len() > 1 => {
-                // Something in the group cannot be stored. Alone, each upload stands or falls by itself.
+                // Some upload of the group cannot be stored. Storing them one by one isolates it.
                 tracing::warn!(%error, uploads = group.len(), "a group of uploads failed; storing them one by one");
                 for pending in group {
-                    Box::pin(self.commit(app, vec![pending], outage)).await;
+                    Box::pin(self.commit(core, vec![pending], outage)).await;
                 }
             }
             Err(error) => {
-                outage.note(&error);
+                outage.log(&error);
                 let refusal = if error.is_internal() { Refusal::Failed } else { Refusal::Unavailable };
                 for pending in group {
                     let _ = pending.answer_to.send(Err(refusal));
@@ -118,10 +126,10 @@ impl Writer {
         }
     }
 
-    async fn try_commit(&self, app: &App, group: &[Pending]) -> Result<Outcome, Error> {
+    async fn try_commit(&self, core: &Core, group: &[Pending]) -> Result<Outcome, Error> {
         let mut attempt = 1;
         loop {
-            match group::commit(app, group, &self.touches).await {
+            match group::commit(core, group, &self.touches).await {
                 Err(error) if error.is_serialization_failure() && attempt < ATTEMPTS => {
                     tokio::time::sleep(Duration::from_millis(u64::from(attempt) * 10)).await;
                     attempt += 1;
@@ -131,40 +139,41 @@ impl Writer {
         }
     }
 
-    fn answer(&mut self, app: &App, group: Vec<Pending>, outcome: Outcome) {
-        let Outcome { verdicts, published, touched, exhausted, at, records } = outcome;
-        app.metrics.ingest_commits.inc();
-        app.metrics.ingest_uploads.inc_by(group.len() as u64);
-        app.metrics.ingest_records.inc_by(records);
-        self.touches.remember(touched, at.as_micros());
+    fn respond(&mut self, core: &Core, group: Vec<Pending>, outcome: Outcome) {
+        let Outcome { verdicts, committed, touched, exhausted, at, records } = outcome;
+        core.metrics.ingest_commits.inc();
+        core.metrics.ingest_uploads.inc_by(group.len() as u64);
+        core.metrics.ingest_records.inc_by(records);
+        self.touches.record(touched, at.as_micros());
         for exhausted in exhausted {
             self.state.set_exhausted(&exhausted);
         }
-        app.streams.publish(published);
+        self.commits.announce(committed);
         for (pending, verdict) in group.into_iter().zip(verdicts) {
-            // A hub that hung up has its data stored all the same; its retry will find that.
+            // If the hub disconnected, its data is stored all the same, and its retry is
+            // recognised.
             let _ = pending.answer_to.send(verdict);
         }
     }
 }
 
-/// Whether the database is away, so that the log says so once and not with every group.
+/// Whether the database is unavailable, so that the log says so once and not for every group.
 #[derive(Default)]
 struct Outage {
     since: Option<Instant>,
 }
 
 impl Outage {
-    fn note(&mut self, error: &Error) {
+    fn log(&mut self, error: &Error) {
         if error.is_internal() {
-            tracing::error!(%error, "an upload could not be stored");
+            tracing::error!(%error, "cannot store an upload");
         } else if self.since.is_none() {
-            tracing::error!(%error, "uploads cannot be stored now; hubs are told to come back");
+            tracing::error!(%error, "cannot store uploads; hubs are told to retry");
             self.since = Some(Instant::now());
         }
     }
 
-    fn is_over(&mut self) {
+    fn end(&mut self) {
         if let Some(since) = self.since.take() {
             tracing::warn!(outage_secs = since.elapsed().as_secs(), "uploads are stored again");
         }

@@ -1,4 +1,5 @@
-//! Where the browser comes back to with the code: one path on a free port of this machine, for one login. What does not carry the login's `state` is turned away and changes nothing.
+//! The loopback redirect endpoint of one login: `/callback` on a free port of this machine. A
+//! request without the `state` of this login is refused and changes nothing.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,39 +18,39 @@ use tokio_util::sync::CancellationToken;
 
 use super::issuer::{self, Issuer};
 
-/// The browser gets this long to fetch the last page.
-const LAST_PAGE: Duration = Duration::from_secs(2);
+/// Time for the browser to fetch the final page.
+const FINAL_PAGE_TIMEOUT: Duration = Duration::from_secs(2);
 
 pub struct Callback {
     port: u16,
     state: String,
-    arrivals: mpsc::Receiver<Arrival>,
+    redirects: mpsc::Receiver<Redirect>,
     finished: CancellationToken,
     serving: JoinHandle<()>,
 }
 
-/// The browser has come back.
-pub struct Arrival {
+/// The redirect of the browser, with the authorization code or the reason why there is none.
+pub struct Redirect {
     pub code: Result<String, String>,
     pub page: Page,
 }
 
-/// The browser, waiting to be told.
+/// The pending response to the browser.
 pub struct Page(oneshot::Sender<bool>);
 
 impl Page {
     pub fn show(self, is_logged_in: bool) {
-        // Who closed the window need not be told.
+        // The send fails if the user closed the window, which is no error.
         let _ = self.0.send(is_logged_in);
     }
 }
 
-struct Expected {
+struct ExpectedRedirect {
     state: String,
     issuer: String,
-    names_itself: bool,
-    arrivals: mpsc::Sender<Arrival>,
-    has_arrived: AtomicBool,
+    sends_iss: bool,
+    redirects: mpsc::Sender<Redirect>,
+    is_received: AtomicBool,
 }
 
 /// The parameters of the redirect (RFC 6749, 4.1.2; RFC 9207).
@@ -68,21 +69,21 @@ impl Callback {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(failed)?;
         let port = listener.local_addr().map_err(failed)?.port();
         let state = super::secret();
-        let (sender, arrivals) = mpsc::channel(1);
-        let expected = Expected {
+        let (sender, redirects) = mpsc::channel(1);
+        let expected = ExpectedRedirect {
             state: state.clone(),
             issuer: issuer.name().to_owned(),
-            names_itself: issuer.names_itself(),
-            arrivals: sender,
-            has_arrived: AtomicBool::new(false),
+            sends_iss: issuer.sends_iss(),
+            redirects: sender,
+            is_received: AtomicBool::new(false),
         };
-        let router = Router::new().route("/callback", get(arrive)).with_state(Arc::new(expected));
+        let router = Router::new().route("/callback", get(receive)).with_state(Arc::new(expected));
         let finished = CancellationToken::new();
         let stop = finished.clone().cancelled_owned();
         let serving = tokio::spawn(async move {
             let _ = axum::serve(listener, router).with_graceful_shutdown(stop).await;
         });
-        Ok(Self { port, state, arrivals, finished, serving })
+        Ok(Self { port, state, redirects, finished, serving })
     }
 
     pub fn redirect_uri(&self) -> String {
@@ -93,72 +94,73 @@ impl Callback {
         &self.state
     }
 
-    /// Waits for the browser.
-    pub async fn arrival(&mut self) -> Arrival {
-        match self.arrivals.recv().await {
-            Some(arrival) => arrival,
-            // The server lives as long as this does.
+    /// Waits for the redirect of the browser.
+    pub async fn redirect(&mut self) -> Redirect {
+        match self.redirects.recv().await {
+            Some(redirect) => redirect,
+            // Unreachable: the server holds the sender for as long as `self` lives.
             None => std::future::pending().await,
         }
     }
 
-    /// Lets the browser fetch its last page, and stops listening.
+    /// Lets the browser fetch the final page, then stops listening.
     pub async fn finish(self) {
         self.finished.cancel();
-        let _ = tokio::time::timeout(LAST_PAGE, self.serving).await;
+        let _ = tokio::time::timeout(FINAL_PAGE_TIMEOUT, self.serving).await;
     }
 }
 
-async fn arrive(State(expected): State<Arc<Expected>>, RawQuery(query): RawQuery) -> Response {
+async fn receive(State(expected): State<Arc<ExpectedRedirect>>, RawQuery(query): RawQuery) -> Response {
     let Ok(parameters) = Parameters::read(query.as_deref().unwrap_or_default()) else {
-        return page(StatusCode::BAD_REQUEST, "This page was called with parameters that contradict each other.");
+        return page(StatusCode::BAD_REQUEST, "The address of this page repeats a parameter. Start the login again.");
     };
     let state = parameters.state.as_deref().unwrap_or_default();
     if verify_slices_are_equal(state.as_bytes(), expected.state.as_bytes()).is_err() {
         return page(
             StatusCode::BAD_REQUEST,
-            "This is not the login that the terminal waits for. Open the address that it shows.",
+            "This login is not the one that the terminal waits for. Open the address shown in the terminal.",
         );
     }
-    if expected.has_arrived.swap(true, Ordering::Relaxed) {
-        return page(StatusCode::CONFLICT, "This login has been answered already; see the terminal.");
+    if expected.is_received.swap(true, Ordering::Relaxed) {
+        return page(StatusCode::CONFLICT, "This login is complete already; see the terminal.");
     }
     let code = parameters.code(&expected);
     let (sender, receiver) = oneshot::channel();
-    let _ = expected.arrivals.send(Arrival { code, page: Page(sender) }).await;
+    let _ = expected.redirects.send(Redirect { code, page: Page(sender) }).await;
     match receiver.await {
-        Ok(true) => page(StatusCode::OK, "You are logged in. This window may be closed; the terminal goes on."),
-        _ => page(StatusCode::BAD_REQUEST, "The login failed. The terminal says why."),
+        Ok(true) => page(StatusCode::OK, "You are logged in. Close this window and continue in the terminal."),
+        _ => page(StatusCode::BAD_REQUEST, "The login failed. The terminal shows the reason."),
     }
 }
 
 impl Parameters {
-    /// Each at most once (RFC 6749, 3.1).
+    /// Parses the query. A repeated parameter is an error (RFC 6749, 3.1).
     fn read(query: &str) -> Result<Self, ()> {
-        let mut read = Self::default();
+        let mut parameters = Self::default();
         for (name, value) in form_urlencoded::parse(query.as_bytes()) {
-            let place = match &*name {
-                "state" => &mut read.state,
-                "code" => &mut read.code,
-                "iss" => &mut read.iss,
-                "error" => &mut read.error,
-                "error_description" => &mut read.error_description,
+            let field = match &*name {
+                "state" => &mut parameters.state,
+                "code" => &mut parameters.code,
+                "iss" => &mut parameters.iss,
+                "error" => &mut parameters.error,
+                "error_description" => &mut parameters.error_description,
                 _ => continue,
             };
-            if place.replace(value.into_owned()).is_some() {
+            if field.replace(value.into_owned()).is_some() {
                 return Err(());
             }
         }
-        Ok(read)
+        Ok(parameters)
     }
 
-    fn code(self, expected: &Expected) -> Result<String, String> {
-        let is_theirs = match &self.iss {
+    fn code(self, expected: &ExpectedRedirect) -> Result<String, String> {
+        let is_from_issuer = match &self.iss {
             Some(iss) => *iss == expected.issuer,
-            None => !expected.names_itself,
+            None => !expected.sends_iss,
         };
-        if !is_theirs {
-            return Err("another issuer than the one asked sent the browser back; nothing was taken from it".to_owned());
+        if !is_from_issuer {
+            return Err("another issuer redirected the browser and its code was ignored; run `hub-cloud login` again"
+                .to_owned());
         }
         match (self.error, self.code) {
             (Some(error), _) => {
@@ -166,7 +168,7 @@ impl Parameters {
                 Err(format!("{} refused the login: {reason}", expected.issuer))
             }
             (None, Some(code)) if !code.is_empty() => Ok(code),
-            _ => Err(format!("{} sent the browser back without a code; run `hub-cloud login` again", expected.issuer)),
+            _ => Err(format!("{} redirected the browser without a code; run `hub-cloud login` again", expected.issuer)),
         }
     }
 }

@@ -1,5 +1,7 @@
-//! `hub-cloud login`: logs a person in at the external issuer from a terminal (authorization code with PKCE, as RFC 8252 has it for native apps), and prints access tokens for other commands. Talks to the
-//! issuer alone: it never opens the database, and shows no token but with `--print-token`.
+//! `hub-cloud login`: logs a user in at the external issuer from a terminal (authorization code
+//! with PKCE for native apps, RFC 8252) and prints access tokens for other commands. It
+//! communicates with the issuer only, never opens the database, and prints tokens only with
+//! `--print-token`.
 
 mod callback;
 mod issuer;
@@ -16,38 +18,42 @@ use sha2::{Digest, Sha256};
 
 use crate::config::{Config, OidcConfig};
 use callback::Callback;
-use issuer::{Asked, Issuer};
+use issuer::{Issuer, LoginRequest};
 use session::{Session, Store};
 
-/// How long the browser may take.
-const PATIENCE: Duration = Duration::from_secs(5 * 60);
-/// A token that ends sooner is exchanged before it is printed.
-const FRESH_SECS: i64 = 60;
+/// Time for the user to complete the login in the browser.
+const LOGIN_TIMEOUT: Duration = Duration::from_secs(5 * 60);
+/// A token that expires sooner is refreshed before it is printed.
+const MIN_VALIDITY_SECS: i64 = 60;
 
 pub const HELP: &str = "\
-Opens the issuer's login page in a browser, and keeps what comes of it in $XDG_CONFIG_HOME/hub-cloud/session.json, for you alone. Then:
+Opens the login page of the issuer in a browser and stores the session in
+$XDG_CONFIG_HOME/hub-cloud/session.json, readable by you only. With --print-token it prints a valid
+access token of that session, and refreshes it first if it expires within a minute.
 
-  curl -H \"Authorization: Bearer $(hub-cloud login --print-token)\" https://hubs.example.com/tenant/tenants
+Requires the settings oidc-issuer, oidc-audience and oidc-client-id, as flags, as HUB_CLOUD_...
+variables or in the file of --config. Register the client at the issuer as a public client (native
+app, no secret) with the redirect URI http://127.0.0.1/callback on any port, and allow the
+authorization code and refresh token grants.
 
-prints a good token each time, and asks the issuer for a new one when the old one is about to end.
-
-Needs the settings oidc-issuer, oidc-audience and oidc-client-id, as flags, HUB_CLOUD_... variables or in the file of --config. At the issuer, the client is a public one (a native app,
-no secret) with the redirect URI http://127.0.0.1/callback on any port, and may use authorization codes and refresh tokens.
-
-Example: hub-cloud login --oidc-issuer https://login.example.com --oidc-audience https://hubs.example.com --oidc-client-id hub-cloud-cli";
+Examples:
+  hub-cloud login --oidc-issuer https://login.example.com \\
+      --oidc-audience https://hubs.example.com --oidc-client-id hub-cloud-cli
+  curl -H \"Authorization: Bearer $(hub-cloud login --print-token)\" \\
+      https://hubs.example.com/tenant/tenants";
 
 #[derive(Debug, clap::Args)]
 pub struct Options {
-    /// What to ask the issuer for; `offline_access` gives a refresh token
+    /// Scopes to request; `offline_access` yields a refresh token
     #[arg(long, value_name = "SCOPES", default_value = "openid profile email offline_access")]
     scope: String,
 
-    /// Print a good access token, and nothing else, from the last login
+    /// Print a valid access token of the last login, and nothing else
     #[arg(long)]
     print_token: bool,
 }
 
-/// Why there is no login, or no token; says what to do.
+/// Why the command failed, with a message that says what to do.
 #[derive(Debug)]
 pub enum Failure {
     WrongSetting(String),
@@ -60,12 +66,12 @@ impl From<String> for Failure {
     }
 }
 
-/// Logs in, or prints a token.
+/// Logs in, or prints a token with `--print-token`.
 pub async fn run(config: &Config, options: &Options, now: impl Fn() -> Timestamp) -> Result<(), Failure> {
     let store = Store::open()?;
     if options.print_token {
         let token = token(&store, config.oidc.as_ref(), &now).await?;
-        // A pipe that is closed has nobody to be told.
+        // A closed pipe is not an error.
         let _ = writeln!(std::io::stdout(), "{token}");
         return Ok(());
     }
@@ -75,7 +81,7 @@ pub async fn run(config: &Config, options: &Options, now: impl Fn() -> Timestamp
 
 fn settings(config: &Config) -> Result<(&OidcConfig, &str), Failure> {
     let missing = |keys: &str| {
-        let message = format!("login needs {keys}; see `hub-cloud login --help`");
+        let message = format!("login requires {keys}; see `hub-cloud login --help`");
         Failure::WrongSetting(message)
     };
     let oidc =
@@ -94,47 +100,48 @@ async fn log_in(
     let issuer = Issuer::find(&oidc.issuer).await?;
     let mut callback = Callback::listen(&issuer).await?;
     let (verifier, nonce) = (secret(), secret());
-    let asked = Asked { client_id, audience: &oidc.audience, scope };
+    let login = LoginRequest { client_id, audience: &oidc.audience, scope };
     let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(verifier.as_bytes()));
     let redirect_uri = callback.redirect_uri();
-    let url = issuer.login_url(&asked, &redirect_uri, callback.state(), &nonce, &challenge)?;
+    let url = issuer.login_url(&login, &redirect_uri, callback.state(), &nonce, &challenge)?;
     eprintln!("To log in, open this page in a browser on this machine:\n\n  {url}\n");
     open_browser(url.as_str());
-    let arrival = tokio::time::timeout(PATIENCE, callback.arrival()).await;
-    let arrival =
-        arrival.map_err(|_| "nobody logged in within five minutes; run `hub-cloud login` again".to_owned())?;
+    let redirect = tokio::time::timeout(LOGIN_TIMEOUT, callback.redirect()).await;
+    let redirect = redirect.map_err(|_| "no login within five minutes; run `hub-cloud login` again".to_owned())?;
     let outcome = async {
-        let code = arrival.code?;
-        let answer = issuer.redeem(&asked, &code, &redirect_uri, &verifier).await?;
-        issuer.check_id_token(&asked, &answer, &nonce, now()).await?;
-        let session = Session::new(&oidc.issuer, &asked, answer, now())?;
+        let code = redirect.code?;
+        let tokens = issuer.redeem(&login, &code, &redirect_uri, &verifier).await?;
+        issuer.check_id_token(&login, &tokens, &nonce, now()).await?;
+        let session = Session::new(&oidc.issuer, &login, tokens, now())?;
         store.lock()?.write(&session)?;
         Ok(session)
     };
     let outcome: Result<Session, String> = outcome.await;
-    arrival.page.show(outcome.is_ok());
+    redirect.page.show(outcome.is_ok());
     callback.finish().await;
     let session = outcome?;
-    eprintln!("You are logged in at {}; the session is kept in {}.", oidc.issuer, store.file().display());
+    eprintln!("You are logged in at {}; the session is stored in {}.", oidc.issuer, store.file().display());
     if !session.can_be_refreshed() {
         eprintln!(
-            "The issuer gave no refresh token: log in again once the token has ended, or ask for the scope offline_access."
+            "The issuer sent no refresh token: log in again after the token expired, or add the scope offline_access."
         );
     }
     eprintln!("Use it with: curl -H \"Authorization: Bearer $(hub-cloud login --print-token)\" URL/tenant/tenants");
     Ok(())
 }
 
-/// A token that is good for a while yet.
+/// An access token that stays valid for at least `MIN_VALIDITY_SECS`.
 async fn token(store: &Store, oidc: Option<&OidcConfig>, now: &impl Fn() -> Timestamp) -> Result<String, Failure> {
-    // Held over the exchange: a refresh token works once, and of two commands at once the second is to find what the first got.
+    // Locked during the refresh: a refresh token works once, so a concurrent command must read the
+    // tokens that this one stores.
     let locked = store.lock()?;
-    let session = locked.read()?.ok_or_else(|| "nobody is logged in; run `hub-cloud login`".to_owned())?;
+    let session = locked.read()?.ok_or_else(|| "there is no session; run `hub-cloud login`".to_owned())?;
     if oidc.is_some_and(|oidc| !session.is_for(oidc)) {
-        let message = "the last login was at another issuer, or for another audience or client, than the settings name; run `hub-cloud login`";
+        let message =
+            "the stored session is for another issuer, audience or client than the settings; run `hub-cloud login`";
         return Err(Failure::Failed(message.to_owned()));
     }
-    if session.is_fresh(now().plus_secs(FRESH_SECS)) {
+    if session.is_valid_at(now().plus_secs(MIN_VALIDITY_SECS)) {
         return Ok(session.access_token().to_owned());
     }
     let issuer = Issuer::find(session.issuer()).await?;
@@ -143,12 +150,12 @@ async fn token(store: &Store, oidc: Option<&OidcConfig>, now: &impl Fn() -> Time
     Ok(session.access_token().to_owned())
 }
 
-/// 256 random bits, as text that goes into a URL.
+/// 256 random bits as URL-safe text.
 fn secret() -> String {
     URL_SAFE_NO_PAD.encode(crate::sealing::random::<32>())
 }
 
-/// Tries to; the URL was printed too.
+/// Opens the browser if possible. A failure is ignored, because the URL was printed.
 fn open_browser(url: &str) {
     let mut command = std::process::Command::new("xdg-open");
     let _ = command.arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();

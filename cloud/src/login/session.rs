@@ -1,4 +1,5 @@
-//! The session of the command line: tokens in one file of the user's own, read and replaced whole, under a lock.
+//! The session of `hub-cloud login`: tokens in one private file, read and replaced atomically under
+//! a lock.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{ErrorKind, Write};
@@ -11,13 +12,13 @@ use hub_protocol::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::issuer::{Asked, Tokens};
+use super::issuer::{LoginRequest, Tokens};
 use crate::config::OidcConfig;
 
-/// Where neither the token nor the issuer says when it ends.
-const LIFETIME_SECS: i64 = 5 * 60;
+/// Lifetime of a token for which neither the token nor the issuer states an expiry.
+const DEFAULT_LIFETIME_SECS: i64 = 5 * 60;
 
-/// A login, and what it was for.
+/// The tokens of a login, and the request they answer.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Session {
@@ -31,12 +32,12 @@ pub struct Session {
 }
 
 impl Session {
-    pub fn new(issuer: &str, asked: &Asked<'_>, tokens: Tokens, now: Timestamp) -> Result<Self, String> {
+    pub fn new(issuer: &str, login: &LoginRequest<'_>, tokens: Tokens, now: Timestamp) -> Result<Self, String> {
         let session = Self {
             issuer: issuer.to_owned(),
-            client_id: asked.client_id.to_owned(),
-            audience: asked.audience.to_owned(),
-            scope: asked.scope.to_owned(),
+            client_id: login.client_id.to_owned(),
+            audience: login.audience.to_owned(),
+            scope: login.scope.to_owned(),
             access_token: String::new(),
             expires_at: now,
             refresh_token: None,
@@ -44,16 +45,20 @@ impl Session {
         session.refreshed(tokens, now)
     }
 
-    /// With other tokens. An issuer that gives no new refresh token means the old one to go on.
+    /// Replaces the tokens. If the issuer sends no new refresh token, the old one stays in use.
     pub fn refreshed(self, tokens: Tokens, now: Timestamp) -> Result<Self, String> {
         let claims = claims(&tokens.access_token).ok_or_else(|| {
             let audience = &self.audience;
-            format!("the issuer gave an access token that is no JWT, which the service cannot check; make `{audience}` an API (resource) whose access tokens are JWTs there")
+            format!(
+                "the issuer sent an opaque access token, which the service cannot verify; \
+                 configure `{audience}` at the issuer as an API (resource) with JWT access tokens"
+            )
         })?;
-        if !names(claims.get("aud"), &self.audience) {
+        if !includes_audience(claims.get("aud"), &self.audience) {
             let given = claims.get("aud").unwrap_or(&Value::Null);
             return Err(format!(
-                "the issuer gave an access token for {given}, not for `{}`; set oidc-audience to what the issuer calls the service",
+                "the issuer sent an access token for {given} instead of `{}`; \
+                 set oidc-audience to the identifier of the service at the issuer",
                 self.audience
             ));
         }
@@ -62,7 +67,7 @@ impl Session {
         let expires_at = in_token.map(Timestamp::from_micros).or(lifetime);
         Ok(Self {
             access_token: tokens.access_token,
-            expires_at: expires_at.unwrap_or_else(|| now.plus_secs(LIFETIME_SECS)),
+            expires_at: expires_at.unwrap_or_else(|| now.plus_secs(DEFAULT_LIFETIME_SECS)),
             refresh_token: tokens.refresh_token.or(self.refresh_token),
             ..self
         })
@@ -84,23 +89,24 @@ impl Session {
         self.refresh_token.is_some()
     }
 
-    pub fn asked(&self) -> Asked<'_> {
-        Asked { client_id: &self.client_id, audience: &self.audience, scope: &self.scope }
+    pub fn login_request(&self) -> LoginRequest<'_> {
+        LoginRequest { client_id: &self.client_id, audience: &self.audience, scope: &self.scope }
     }
 
-    /// Whether the access token is still good at `time`.
-    pub fn is_fresh(&self, time: Timestamp) -> bool {
+    /// Whether the access token is still valid at `time`.
+    pub fn is_valid_at(&self, time: Timestamp) -> bool {
         self.expires_at > time
     }
 
-    /// Whether the settings mean this session.
+    /// Whether the session matches the settings.
     pub fn is_for(&self, oidc: &OidcConfig) -> bool {
         let is_client = oidc.client_id.as_ref().is_none_or(|client_id| *client_id == self.client_id);
         self.issuer == oidc.issuer && self.audience == oidc.audience && is_client
     }
 }
 
-/// What the token says, to tell a misunderstanding early; the service checks it.
+/// The claims of the token, unverified: they serve to report a wrong setup early. The service
+/// verifies the token.
 fn claims(token: &str) -> Option<Value> {
     let mut parts = token.split('.');
     let (payload, rest) = (parts.nth(1)?, parts.count());
@@ -108,7 +114,7 @@ fn claims(token: &str) -> Option<Value> {
     serde_json::from_slice(&payload).ok()
 }
 
-fn names(aud: Option<&Value>, audience: &str) -> bool {
+fn includes_audience(aud: Option<&Value>, audience: &str) -> bool {
     match aud {
         Some(Value::Array(names)) => names.iter().any(|name| name == audience),
         Some(name) => name == audience,
@@ -116,13 +122,13 @@ fn names(aud: Option<&Value>, audience: &str) -> bool {
     }
 }
 
-/// The place of the session's file.
+/// The directory of the session file.
 pub struct Store {
     dir: PathBuf,
 }
 
-/// The store while nobody else reads or writes it.
-pub struct Locked<'a> {
+/// The store, locked against other processes.
+pub struct LockedStore<'a> {
     store: &'a Store,
     _lock: File,
 }
@@ -132,7 +138,7 @@ impl Store {
     pub fn open() -> Result<Self, String> {
         let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let config = folder("XDG_CONFIG_HOME").or_else(|| folder("HOME").map(|home| home.join(".config")));
-        let config = config.ok_or("there is no place for the session: set HOME or XDG_CONFIG_HOME".to_owned())?;
+        let config = config.ok_or("no directory for the session; set HOME or XDG_CONFIG_HOME".to_owned())?;
         Ok(Self { dir: config.join("hub-cloud") })
     }
 
@@ -140,37 +146,37 @@ impl Store {
         self.dir.join("session.json")
     }
 
-    /// Waits until nobody else has it.
-    pub fn lock(&self) -> Result<Locked<'_>, String> {
-        let failed = |path: &Path, error| format!("{} cannot be used: {error}", path.display());
+    /// Locks the store; waits while another process holds the lock.
+    pub fn lock(&self) -> Result<LockedStore<'_>, String> {
+        let failed = |path: &Path, error| format!("{} is not usable: {error}; check its permissions", path.display());
         DirBuilder::new().recursive(true).mode(0o700).create(&self.dir).map_err(|error| failed(&self.dir, error))?;
         let path = self.dir.join("session.lock");
         let lock = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path);
         let lock = lock.and_then(|file| file.lock().map(|()| file)).map_err(|error| failed(&path, error))?;
-        Ok(Locked { store: self, _lock: lock })
+        Ok(LockedStore { store: self, _lock: lock })
     }
 }
 
-impl Locked<'_> {
-    /// The session; none where nobody has logged in.
+impl LockedStore<'_> {
+    /// The session, or none if no login took place.
     pub fn read(&self) -> Result<Option<Session>, String> {
         let file = self.store.file();
         let text = match std::fs::read(&file) {
             Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(format!("{} cannot be read: {error}", file.display())),
+            Err(error) => return Err(format!("cannot read {}: {error}", file.display())),
         };
         let session = serde_json::from_slice(&text);
         session
             .map(Some)
-            .map_err(|_| format!("{} is no session; run `hub-cloud login` to make a new one", file.display()))
+            .map_err(|_| format!("{} is not a session file; run `hub-cloud login` to replace it", file.display()))
     }
 
-    /// Replaces it whole: a crash leaves the old one or the new one.
+    /// Replaces the file atomically: after a crash it holds the old or the new session.
     pub fn write(&self, session: &Session) -> Result<(), String> {
         let (file, new) = (self.store.file(), self.store.dir.join("session.json.new"));
         let write = || {
-            // Left over from a crash, it might be readable by others.
+            // A file left over from a crash could be readable by others.
             match std::fs::remove_file(&new) {
                 Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
                 _ => {}
@@ -180,6 +186,6 @@ impl Locked<'_> {
             opened.sync_all()?;
             std::fs::rename(&new, &file)
         };
-        write().map_err(|error| format!("{} cannot be written: {error}", file.display()))
+        write().map_err(|error| format!("cannot write {}: {error}", file.display()))
     }
 }

@@ -1,7 +1,9 @@
-//! Mail that goes out. A mail is committed with the change that causes it, sealed since it may hold a token, and background work hands it to the mail
-//! server until that has taken it, refused it for good, or the mail is of no use any more. Nothing waits for a mail server but that work.
+//! Outgoing mail. A mail is committed with the change that causes it, and sealed, since it may
+//! contain a token. Background work delivers it to the mail server and retries until the server
+//! accepts it, rejects it permanently, or the mail is out of date. Nothing but that work waits for
+//! a mail server.
 
-mod letter;
+mod content;
 mod smtp;
 mod store;
 
@@ -12,134 +14,145 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::app::App;
 use crate::config::MailConfig;
+use crate::core::Core;
 use crate::db::Tx;
 use crate::error::{Error, Result};
 use crate::sealing::stored::MAIL;
 use crate::tasks::{self, Done, NewTask};
-pub use letter::{Letter, Part};
+pub use content::{MailContent, Part};
 use smtp::Failure;
 
-/// The kind of work that sends one mail.
+/// The lane of mail. A mail server that does not respond delays nothing but mail.
+pub const LANE: &str = "mail";
+/// The kind of task that sends one mail.
 pub const SEND: &str = "mail.send";
 
-/// As it waits, under seal.
+/// A queued mail, as it is sealed.
 #[derive(Serialize, Deserialize)]
-struct Waiting {
+struct QueuedMail {
     to: String,
-    letter: Letter,
-    /// It is dropped after this.
+    /// Mail that an earlier version queued has this name for it.
+    #[serde(rename = "letter")]
+    content: MailContent,
+    /// After this the mail is dropped.
     useful_until: Timestamp,
 }
 
-/// Whether the mail server lets the service in; else why not. No mail is sent.
+/// Connects to the mail server and logs in, and returns the reason if that fails. Sends no mail.
 pub async fn try_out(config: &MailConfig) -> Result<(), String> {
     smtp::try_out(config).await.map_err(|failure| match failure {
-        Failure::Refused(reason) | Failure::Later(reason) => reason,
+        Failure::Rejected(reason) | Failure::Temporary(reason) => reason,
     })
 }
 
-/// Refuses with 503 where no mail server is set.
-pub fn require(app: &App) -> Result<&MailConfig> {
-    app.config.mail.as_ref().ok_or_else(|| {
+/// Returns 503 if no mail server is configured.
+pub fn require(core: &Core) -> Result<&MailConfig> {
+    core.config.mail.as_ref().ok_or_else(|| {
         let message =
-            "this needs a mail server, and the service has none: its operator has to set smtp-url and mail-from";
+            "this requires a mail server, and none is configured; the operator of the service has to set smtp-url and mail-from";
         Error::unavailable("MAIL_NOT_CONFIGURED", message)
     })
 }
 
-/// Puts a mail into the transaction; it is sent once that has committed. Call [`tasks::wake`] then. Answers the mail's id, for [`withdraw`].
+/// Queues a mail within the transaction; it is sent after the commit. Returns the mail's id, for
+/// [`withdraw`].
 pub async fn queue(
-    app: &App,
+    core: &Core,
     tx: &mut Tx,
     to: &str,
-    letter: Letter,
+    content: MailContent,
     useful_until: Timestamp,
     now: Timestamp,
 ) -> Result<Uuid> {
     let mail_uuid = Uuid::now_v7();
-    let waiting = Waiting { to: to.to_owned(), letter, useful_until };
-    let waiting = serde_json::to_vec(&waiting).map_err(Error::internal)?;
-    let sealed = app.sealer.seal(MAIL, &mail_uuid.to_string(), &waiting);
+    let queued = QueuedMail { to: to.to_owned(), content, useful_until };
+    let queued = serde_json::to_vec(&queued).map_err(Error::internal)?;
+    let sealed = core.sealer.seal(MAIL, &mail_uuid.to_string(), &queued);
     store::insert(tx, mail_uuid, &sealed, now).await?;
     let task = NewTask {
+        lane: LANE,
         kind: SEND,
         payload: json!({"mailUuid": mail_uuid}),
         due_at: now,
         dedup_key: Some(format!("{SEND}:{mail_uuid}")),
     };
-    tasks::enqueue(tx, task, now).await?;
+    tasks::enqueue(core, tx, task, now).await?;
     Ok(mail_uuid)
 }
 
-/// Takes back a mail that was not sent yet. One that was, or that is on its way at this moment, cannot be.
+/// Withdraws a mail that was not sent yet. A mail that is being sent at this moment is sent.
 pub async fn withdraw(tx: &mut Tx, mail_uuid: Uuid) -> Result<()> {
     store::delete(tx, mail_uuid).await
 }
 
-/// A moment as people write it.
-pub fn spoken(at: Timestamp) -> String {
+/// A time in the form used in mails.
+pub fn format_time(at: Timestamp) -> String {
     at.to_datetime().format("%-d %B %Y, %H:%M UTC").to_string()
 }
 
-/// How to send a request by hand; with `token`, as whoever that stands for. Where the service knows no address of its own to give away, in words.
-pub fn request(app: &App, path: &str, token: Option<&str>, body: &Value) -> Part {
+/// A command that sends a request, authenticated by `token` if there is one. Without a public URL
+/// of the service, the request is described in words.
+pub fn request(core: &Core, path: &str, token: Option<&str>, body: &Value) -> Part {
     let header = token.map(|token| format!(" -H 'authorization: Bearer {token}'")).unwrap_or_default();
-    Part::Code(match &app.config.public_url {
+    Part::Code(match &core.config.public_url {
         Some(url) => format!("curl {url}{path}{header} -H 'content-type: application/json' -d '{body}'"),
         None => format!("POST {path}\n{body}"),
     })
 }
 
-/// Sends one mail. It may be sent twice, when the process dies between the server's answer and the end of this; then both copies have one Message-ID.
-pub async fn send(app: &App, payload: &Value) -> Result<Done> {
+/// Sends one mail. If the process dies between the server's response and the end of this function,
+/// the mail is sent twice; both copies have the same Message-ID.
+pub async fn send(core: &Core, payload: &Value) -> Result<Done> {
     let mail_uuid = payload["mailUuid"].as_str().and_then(|uuid| uuid.parse().ok());
-    let mail_uuid: Uuid = mail_uuid.ok_or_else(|| Error::internal("the work names no mail"))?;
-    let sealed = store::find(&mut app.db.read().await?, mail_uuid).await?;
-    // It was sent, or withdrawn.
+    let mail_uuid: Uuid = mail_uuid.ok_or_else(|| Error::internal("the task contains no mail id"))?;
+    let sealed = store::find(&mut core.db.read().await?, mail_uuid).await?;
+    // The mail was sent or withdrawn.
     let Some(sealed) = sealed else { return Ok(Done::Finished) };
-    let waiting = app.sealer.open(MAIL, &mail_uuid.to_string(), &sealed).map_err(Error::internal)?;
-    let Waiting { to, letter, useful_until } = serde_json::from_slice(&waiting).map_err(Error::internal)?;
-    let now = app.clock.now();
+    let queued = core.sealer.open(MAIL, &mail_uuid.to_string(), &sealed).map_err(Error::internal)?;
+    let QueuedMail { to, content, useful_until } = serde_json::from_slice(&queued).map_err(Error::internal)?;
+    let now = core.clock.now();
     if useful_until <= now {
-        tracing::warn!(%mail_uuid, "a mail was not sent in time and is dropped");
-        return drop_mail(app, mail_uuid).await;
+        tracing::warn!(%mail_uuid, "a mail could not be sent in time and was dropped");
+        return drop_mail(core, mail_uuid).await;
     }
-    let config = require(app)?;
+    let config = require(core)?;
     let Some(address) = address(&to) else {
-        tracing::warn!(%mail_uuid, "a mail has an address that mail cannot be sent to, and is dropped");
-        return drop_mail(app, mail_uuid).await;
+        tracing::warn!(%mail_uuid, "a mail has an invalid address and was dropped");
+        return drop_mail(core, mail_uuid).await;
     };
-    let message = letter.message(config, Mailbox::new(None, address), mail_uuid, now)?;
+    let message = content.message(config, Mailbox::new(None, address), mail_uuid, now)?;
     match smtp::deliver(config, &message).await {
-        Ok(()) => drop_mail(app, mail_uuid).await,
-        Err(Failure::Refused(error)) => {
-            tracing::warn!(%mail_uuid, %error, "the mail server refused a mail for good; it is dropped");
-            drop_mail(app, mail_uuid).await
+        Ok(()) => drop_mail(core, mail_uuid).await,
+        Err(Failure::Rejected(error)) => {
+            tracing::warn!(%mail_uuid, %error, "the mail server rejected a mail permanently; it was dropped");
+            drop_mail(core, mail_uuid).await
         }
-        Err(Failure::Later(reason)) => Err(Error::internal(format!("the mail server did not take a mail: {reason}"))),
+        Err(Failure::Temporary(reason)) => {
+            Err(Error::internal(format!("the mail server did not accept a mail: {reason}")))
+        }
     }
 }
 
-/// Domains beyond ASCII are written as name servers know them; most mail servers take no others.
+/// Domains outside of ASCII are written in their ASCII form, since most mail servers accept no
+/// other.
 fn address(email: &str) -> Option<Address> {
     let (local, domain) = email.rsplit_once('@')?;
     let url = reqwest::Url::parse(&format!("http://{domain}")).ok()?;
     Address::new(local, url.host_str()?).ok()
 }
 
-async fn drop_mail(app: &App, mail_uuid: Uuid) -> Result<Done> {
-    let mut tx = app.db.begin().await?;
+async fn drop_mail(core: &Core, mail_uuid: Uuid) -> Result<Done> {
+    let mut tx = core.db.begin().await?;
     store::delete(&mut tx, mail_uuid).await?;
-    tx.commit_unaudited("the change that caused the mail has its entry").await?;
+    tx.commit_unaudited("the change that caused the mail is audited").await?;
     Ok(Done::Finished)
 }
 
 #[cfg(test)]
 mod tests {
     #[test]
-    fn addresses_are_as_mail_servers_know_them() {
+    fn domains_are_converted_to_ascii() {
         for (email, expected) in [
             ("ada@example.com", Some("ada@example.com")),
             ("o'hara+x@münchen.example", Some("o'hara+x@xn--mnchen-3ya.example")),

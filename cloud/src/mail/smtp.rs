@@ -1,5 +1,6 @@
-//! One mail, handed to the mail server over a connection of its own. Every step is told apart, since a refusal means something else at each: what
-//! is said of the recipient or the message is for good, what is said of us can be mended by the operator.
+//! Delivers one mail to the mail server over a connection of its own. The steps are distinguished,
+//! since a rejection means something different in each: a rejected recipient or message is
+//! permanent, while the operator can fix a rejected login.
 
 use std::time::Duration;
 
@@ -15,98 +16,100 @@ use tokio::time::Instant;
 use crate::config::{Encryption, MailConfig};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
-/// For all of it; a piece of background work has not much longer.
+/// For the whole delivery; a task may not take much longer.
 const TIMEOUT: Duration = Duration::from_secs(80);
-const GOODBYE_TIMEOUT: Duration = Duration::from_secs(5);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Why the server has not got the mail.
+/// Why the server has not accepted the mail.
 #[derive(Debug)]
 pub enum Failure {
-    /// It does not want it, and never will.
-    Refused(String),
-    /// Trying again may help.
-    Later(String),
+    /// The server rejected the mail permanently.
+    Rejected(String),
+    /// A retry may succeed.
+    Temporary(String),
 }
 
-/// A step that says nothing of the mail itself.
-fn later(error: Error) -> Failure {
-    Failure::Later(error.to_string())
+/// A failed step that does not concern the mail itself.
+fn temporary(error: Error) -> Failure {
+    Failure::Temporary(error.to_string())
 }
 
-fn judged(error: Error) -> Failure {
+fn rejection(error: Error) -> Failure {
     match error.is_permanent() {
-        true => Failure::Refused(error.to_string()),
-        false => later(error),
+        true => Failure::Rejected(error.to_string()),
+        false => temporary(error),
     }
 }
 
 pub async fn deliver(config: &MailConfig, message: &Message) -> Result<(), Failure> {
     let ends_at = Instant::now() + TIMEOUT;
     let mut connection = until(ends_at, connect(config)).await?;
-    let handed_over = until(ends_at, hand_over(&mut connection, message)).await;
-    // How the goodbye goes says nothing of the mail.
-    let _ = tokio::time::timeout(GOODBYE_TIMEOUT, connection.abort()).await;
-    handed_over
+    let result = until(ends_at, send_message(&mut connection, message)).await;
+    // The mail is delivered or not, however the connection is closed.
+    let _ = tokio::time::timeout(CLOSE_TIMEOUT, connection.abort()).await;
+    result
 }
 
-/// Connects and logs in, and goes.
+/// Connects, logs in and disconnects.
 pub async fn try_out(config: &MailConfig) -> Result<(), Failure> {
     let mut connection = until(Instant::now() + CONNECT_TIMEOUT, connect(config)).await?;
-    let _ = tokio::time::timeout(GOODBYE_TIMEOUT, connection.abort()).await;
+    let _ = tokio::time::timeout(CLOSE_TIMEOUT, connection.abort()).await;
     Ok(())
 }
 
 async fn until<T>(ends_at: Instant, step: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     let ended = tokio::time::timeout_at(ends_at, step).await;
-    ended.unwrap_or_else(|_| Err(Failure::Later("it was too slow".to_owned())))
+    ended.unwrap_or_else(|_| Err(Failure::Temporary("it did not respond in time".to_owned())))
 }
 
 async fn connect(config: &MailConfig) -> Result<AsyncSmtpConnection, Failure> {
     let MailConfig { host, port, encryption, .. } = config;
     let hello = ClientId::default();
-    let tls = || TlsParameters::new(host.clone()).map_err(later);
+    let tls = || TlsParameters::new(host.clone()).map_err(temporary);
     let wrapper = match encryption {
         Encryption::Wrapped => Some(tls()?),
         Encryption::StartTls | Encryption::IfOffered | Encryption::None => None,
     };
     let server = (host.as_str(), *port);
     let connecting = AsyncSmtpConnection::connect_tokio1(server, Some(CONNECT_TIMEOUT), &hello, wrapper, None);
-    let mut connection = connecting.await.map_err(later)?;
+    let mut connection = connecting.await.map_err(temporary)?;
     let upgrades = match encryption {
         Encryption::StartTls => true,
         Encryption::IfOffered => connection.can_starttls(),
         Encryption::Wrapped | Encryption::None => false,
     };
     if upgrades {
-        connection.starttls(tls()?, &hello).await.map_err(later)?;
+        connection.starttls(tls()?, &hello).await.map_err(temporary)?;
     }
     if let Some((name, password)) = &config.credentials {
         let credentials = Credentials::new(name.clone(), password.expose_secret().to_owned());
-        connection.auth(DEFAULT_MECHANISMS, &credentials).await.map_err(later)?;
+        connection.auth(DEFAULT_MECHANISMS, &credentials).await.map_err(temporary)?;
     }
     Ok(connection)
 }
 
-async fn hand_over(connection: &mut AsyncSmtpConnection, message: &Message) -> Result<(), Failure> {
+async fn send_message(connection: &mut AsyncSmtpConnection, message: &Message) -> Result<(), Failure> {
     let envelope = message.envelope();
     let bytes = message.formatted();
     let mut options = Vec::new();
     let is_ascii = |address: &Address| AsRef::<str>::as_ref(address).is_ascii();
     if !envelope.from().into_iter().chain(envelope.to()).all(is_ascii) {
         if !connection.server_info().supports_feature(Extension::SmtpUtfEight) {
-            return Err(Failure::Refused("it takes no addresses beyond ASCII (SMTPUTF8)".to_owned()));
+            return Err(Failure::Rejected(
+                "it does not support addresses with non-ASCII characters (SMTPUTF8)".to_owned(),
+            ));
         }
         options.push(MailParameter::SmtpUtfEight);
     }
     if !bytes.is_ascii() {
-        // Only such an address makes it so: bodies and other headers are encoded.
+        // Only a non-ASCII address leads here: bodies and other headers are encoded.
         options.push(MailParameter::Body(MailBodyParameter::EightBitMime));
     }
-    connection.command(Mail::new(envelope.from().cloned(), options)).await.map_err(later)?;
+    connection.command(Mail::new(envelope.from().cloned(), options)).await.map_err(temporary)?;
     for recipient in envelope.to() {
-        connection.command(Rcpt::new(recipient.clone(), Vec::new())).await.map_err(judged)?;
+        connection.command(Rcpt::new(recipient.clone(), Vec::new())).await.map_err(rejection)?;
     }
-    connection.command(Data).await.map_err(judged)?;
-    connection.message(&bytes).await.map_err(judged)?;
+    connection.command(Data).await.map_err(rejection)?;
+    connection.message(&bytes).await.map_err(rejection)?;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! SQL of mail that is still to be sent.
+//! SQL of queued mail.
 
 use hub_protocol::Timestamp;
 use uuid::Uuid;
@@ -11,18 +11,14 @@ pub async fn insert(conn: &mut Conn, mail_uuid: Uuid, sealed: &[u8], now: Timest
         .bind(mail_uuid)
         .bind(sealed)
         .bind(now)
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }
 
 pub async fn find(conn: &mut Conn, mail_uuid: Uuid) -> Result<Option<Vec<u8>>> {
-    let row: Option<(Vec<u8>,)> =
-        sql("SELECT sealed_mail FROM mails WHERE mail_uuid = $1").bind(mail_uuid).optional(conn).await?;
-    Ok(row.map(|(sealed,)| sealed))
+    sql("SELECT sealed_mail FROM mails WHERE mail_uuid = $1").bind(mail_uuid).optional_scalar(conn).await
 }
 
 pub async fn delete(conn: &mut Conn, mail_uuid: Uuid) -> Result<()> {
-    sql("DELETE FROM mails WHERE mail_uuid = $1").bind(mail_uuid).execute(conn).await?;
-    Ok(())
+    sql("DELETE FROM mails WHERE mail_uuid = $1").bind(mail_uuid).run(conn).await
 }

@@ -1,14 +1,15 @@
-//! `release keygen`.
+//! `hub-cloud release keygen`: creates a minisign key pair.
 
 use std::path::{Path, PathBuf};
 
 use minisign::KeyPair;
 
-use super::{Failure, Result, beside, failed, password, write_whole};
+use super::{Failure, Result, failed, password, with_suffix, write_atomically};
 
 pub const HELP: &str = "\
-NAME.key signs: keep it offline, with a password. NAME.pub checks, and is no secret. Both are files of the minisign program. A key that is there
-already is never overwritten.
+NAME.key is the secret key: protect it with a password and keep it offline. NAME.pub is the public
+key, which verifies. Both files have the format of the minisign program. Existing files are never
+overwritten.
 
 Example: hub-cloud release keygen --out release --password-stdin < password.txt";
 
@@ -22,14 +23,14 @@ pub struct Options {
     #[arg(long, required_unless_present = "no_password", conflicts_with = "no_password")]
     password_stdin: bool,
 
-    /// Make a key that whoever reads the file can sign with
+    /// Create a key without a password: everybody who can read the file can sign with it
     #[arg(long)]
     no_password: bool,
 }
 
-/// Answers what was done, in words.
+/// Returns a message for the operator.
 pub fn run(options: &Options) -> Result<String> {
-    let (secret, public) = (beside(&options.out, ".key"), beside(&options.out, ".pub"));
+    let (secret, public) = (with_suffix(&options.out, ".key"), with_suffix(&options.out, ".pub"));
     refuse_existing(&secret)?;
     refuse_existing(&public)?;
     let pair = match password(options.password_stdin)? {
@@ -42,15 +43,15 @@ pub fn run(options: &Options) -> Result<String> {
         Ok((pair.sk.to_box(Some(&format!("hub-cloud release key {id}")))?.to_string(), public, id))
     });
     let (secret_text, public_text, id) = texts.map_err(|error| failed(&secret, error))?;
-    write_whole(&secret, &secret_text, 0o600)?;
-    write_whole(&public, &public_text, 0o644)?;
-    Ok(format!("{} signs, {} checks: key {id}", secret.display(), public.display()))
+    write_atomically(&secret, &secret_text, 0o600)?;
+    write_atomically(&public, &public_text, 0o644)?;
+    Ok(format!("created key {id}: {} signs, {} verifies", secret.display(), public.display()))
 }
 
 fn refuse_existing(path: &Path) -> Result<()> {
     match path.try_exists() {
         Ok(false) => Ok(()),
-        Ok(true) => Err(Failure::Failed(format!("{} is there already; name another file with --out", path.display()))),
+        Ok(true) => Err(Failure::Failed(format!("{} already exists; choose another name with --out", path.display()))),
         Err(error) => Err(failed(path, error)),
     }
 }

@@ -1,4 +1,4 @@
-//! `release sign`.
+//! `hub-cloud release sign`: writes the manifest of a file and its signature.
 
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -8,25 +8,26 @@ use base64::engine::general_purpose::STANDARD;
 use hub_protocol::release::{AppRun, Distrust, ReleaseKind, ReleaseManifest, parse};
 use minisign::{SecretKey, SecretKeyBox};
 
-use super::{Failure, Result, failed, manifest_of, measure, password, signature_of, write_whole};
+use super::{Failure, Result, failed, manifest_of, password, signature_of, size_and_digest, write_atomically};
 
 pub const HELP: &str = "\
-Writes FILE.manifest.json and FILE.manifest.json.minisig. The counter must grow with every release
-of the name: a hub takes none below the highest it has seen, unless the release is signed with
---downgrade. The version of an agent is what the program itself says (hub-agent --version).
+Writes FILE.manifest.json and FILE.manifest.json.minisig. The counter must increase with every
+release of the name: a hub refuses a release whose counter is below the highest it has kept,
+unless the release is signed with --downgrade. The version of an agent release must be the output of
+hub-agent --version.
 
-How an app runs is a TOML file (--app); only entryPoint must be there. What is not said is:
+The run configuration of an app is a TOML file (--app). Only entryPoint is required. Defaults:
 
   memoryBytes = 67108864     # 64 MiB, for the app and its children together; 4 MiB to 4 GiB
   cpuPercent = 50            # of one processor; 1 to 400
-  network = false            # whether it may use the network
-  keepsFiles = false         # a folder that outlives updates, named by STATE_DIRECTORY
-  ble = false                # what the hub hears, from the socket HUB_BLE_SOCKET names
-  healthSecs = 30            # so long it has to run before a new version is kept; 1 to 600
+  network = false            # whether the app may use the network
+  keepsFiles = false         # whether it has a persistent directory, named by STATE_DIRECTORY
+  ble = false                # whether it may read BLE events from the socket HUB_BLE_SOCKET
+  healthSecs = 30            # a new version must run this long, or it is rolled back; 1 to 600
 
-There may be 64 arguments and 64 variables, of up to 1,024 characters. An example:
+At most 64 arguments and 64 variables, of up to 1,024 characters each. Example:
 
-  entryPoint = \"bin/logger\"  # the program, as a path inside the archive
+  entryPoint = \"bin/logger\"  # path of the program inside the archive
   arguments = [\"--interval\", \"10\"]
   keepsFiles = true
   ble = true
@@ -41,19 +42,20 @@ Examples:
 
 #[derive(Debug, clap::Args)]
 pub struct Options {
-    /// The key to sign with, as `release keygen` or minisign made it
+    /// Secret key to sign with, created by `release keygen` or minisign
     #[arg(long, value_name = "FILE")]
     key: PathBuf,
 
-    /// Read the key's password from the first line of standard input; a key without one needs none
+    /// Read the password of the key from the first line of standard input; omit it for a key
+    /// without a password
     #[arg(long)]
     password_stdin: bool,
 
-    /// What the file is
+    /// Kind of the release
     #[arg(long)]
     kind: Kind,
 
-    /// `hub-agent`, or the app's name
+    /// `hub-agent`, or the name of the app
     #[arg(long)]
     name: String,
 
@@ -61,23 +63,24 @@ pub struct Options {
     #[arg(long)]
     version: String,
 
-    /// As `uname -m` names it, such as x86_64 or aarch64; `any` for an app that is only scripts and data
+    /// Architecture as printed by `uname -m`, such as x86_64 or aarch64; `any` for an app without
+    /// native code
     #[arg(long)]
     architecture: String,
 
-    /// Above the counter of every release of this name before
+    /// A number above the counter of every earlier release of this name
     #[arg(long, value_name = "NUMBER")]
     counter: u64,
 
-    /// Hubs may install this although they have seen a higher counter
+    /// Allow hubs to install this release although they have kept a higher counter
     #[arg(long)]
     downgrade: bool,
 
-    /// How the app runs (TOML); needed with --kind app, and only there
+    /// Run configuration of the app (TOML); required with --kind app, refused otherwise
     #[arg(long, value_name = "FILE")]
     app: Option<PathBuf>,
 
-    /// The file of the release
+    /// File to release
     file: PathBuf,
 }
 
@@ -89,15 +92,17 @@ enum Kind {
     App,
 }
 
-/// Answers what was done, in words.
+/// Returns a message for the operator.
 pub fn run(options: &Options) -> Result<String> {
     let (kind, app) = match (options.kind, &options.app) {
         (Kind::Agent, None) => (ReleaseKind::Agent, None),
         (Kind::App, Some(path)) => (ReleaseKind::App, Some(read_app(path)?)),
-        (Kind::App, None) => return Err(Failure::WrongUsage("--kind app needs --app; see --help".to_owned())),
-        (Kind::Agent, Some(_)) => return Err(Failure::WrongUsage("--app is only for --kind app".to_owned())),
+        (Kind::App, None) => return Err(Failure::WrongUsage("--kind app requires --app; see --help".to_owned())),
+        (Kind::Agent, Some(_)) => {
+            return Err(Failure::WrongUsage("--app is valid with --kind app only; remove it".to_owned()));
+        }
     };
-    let (size_bytes, sha256) = measure(&options.file)?;
+    let (size_bytes, sha256) = size_and_digest(&options.file)?;
     let manifest = ReleaseManifest {
         name: options.name.clone(),
         kind,
@@ -110,28 +115,28 @@ pub fn run(options: &Options) -> Result<String> {
         app,
     };
     let text = serde_json::to_string_pretty(&manifest).map_err(|error| Failure::Failed(error.to_string()))? + "\n";
-    // What the service and the hubs would refuse is not signed.
-    parse(text.as_bytes()).map_err(refused)?;
+    // Do not sign what the service and the hubs would refuse.
+    parse(text.as_bytes()).map_err(invalid_manifest)?;
     let key = read_key(&options.key, password(options.password_stdin)?)?;
     let path = manifest_of(&options.file);
     let signature = signature(&key, &text, &path).map_err(|error| failed(&options.key, error))?;
-    write_whole(&path, &text, 0o644)?;
-    write_whole(&signature_of(&path), &signature, 0o644)?;
+    write_atomically(&path, &text, 0o644)?;
+    write_atomically(&signature_of(&path), &signature, 0o644)?;
     let ReleaseManifest { name, version, architecture, counter, .. } = manifest;
     Ok(format!("{name} {version} {architecture}, counter {counter}: {}", signature_of(&path).display()))
 }
 
-fn refused(distrust: Distrust) -> Failure {
+fn invalid_manifest(distrust: Distrust) -> Failure {
     match distrust {
         Distrust::Field { field, problem } => Failure::WrongUsage(format!("{} {problem}", flag_of(field))),
         other => Failure::Failed(other.to_string()),
     }
 }
 
-/// What a field of the manifest is made from.
+/// The source of a manifest field, as the operator knows it.
 fn flag_of(field: &str) -> String {
     match field {
-        "sizeBytes" | "sha256" => format!("the file's {field}"),
+        "sizeBytes" | "sha256" => format!("the {field} of the file"),
         _ => match field.strip_prefix("app.") {
             Some(key) => format!("{key} in the file of --app"),
             None => format!("--{field}"),
@@ -140,23 +145,24 @@ fn flag_of(field: &str) -> String {
 }
 
 fn read_app(path: &Path) -> Result<AppRun> {
-    let text = std::fs::read_to_string(path).map_err(|error| failed(path, format!("cannot be read: {error}")))?;
+    let text = std::fs::read_to_string(path).map_err(|error| failed(path, format!("cannot read: {error}")))?;
     toml::from_str(&text).map_err(|error| Failure::WrongUsage(format!("{}: {error}", path.display())))
 }
 
 fn read_key(path: &Path, password: Option<String>) -> Result<SecretKey> {
-    let text = std::fs::read_to_string(path).map_err(|error| failed(path, format!("cannot be read: {error}")))?;
+    let text = std::fs::read_to_string(path).map_err(|error| failed(path, format!("cannot read: {error}")))?;
     let Some(password) = password else {
         let key = SecretKeyBox::from(text.clone()).into_unencrypted_secret_key();
         return key.or_else(|error| without_checksum(&text).ok_or(error)).map_err(|error| {
-            failed(path, format!("the key cannot be opened without a password (--password-stdin): {error}"))
+            failed(path, format!("cannot open the key without a password; add --password-stdin: {error}"))
         });
     };
     let key = SecretKeyBox::from(text).into_secret_key(Some(password));
-    key.map_err(|error| failed(path, format!("the key cannot be opened with this password: {error}")))
+    key.map_err(|error| failed(path, format!("cannot open the key with this password: {error}")))
 }
 
-/// The minisign program leaves the checksum of a key without a password empty, which its library takes for damage.
+/// Reads a key without a password as the minisign program writes it: with an empty checksum, which
+/// the library rejects as corrupt.
 fn without_checksum(text: &str) -> Option<SecretKey> {
     let bytes = STANDARD.decode(text.lines().nth(1)?.trim()).ok()?;
     let (_, checksum) = bytes.split_last_chunk::<32>()?;

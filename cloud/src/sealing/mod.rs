@@ -1,8 +1,10 @@
-//! Secrets at rest: AES-256-GCM under the service's master keys, and the hashes by which tokens are found. A master key lies in a file of its own
-//! (or in a setting, where replicas share it) and never enters the database. The first key of the ring seals; all of them open.
+//! Secrets at rest: AES-256-GCM under the service's master keys, and the hashes that tokens are
+//! looked up by. A master key is in a file of its own (or in a setting that replicas share) and
+//! never in the database. The first key of the ring seals; all of them open.
 //!
-//! Sealed bytes: 0x01, the key's id (4 bytes), the nonce (12 bytes), ciphertext and tag. What a secret is for and the row it belongs to are
-//! authenticated with it, so that a sealed secret moved to another row does not open.
+//! Sealed bytes: 0x01, the key's id (4 bytes), the nonce (12 bytes), ciphertext and tag. The
+//! purpose of a secret and its row are authenticated with it, so that a sealed secret that was
+//! moved to another row does not open.
 
 pub mod stored;
 
@@ -22,15 +24,15 @@ use sha2::{Digest, Sha256};
 const FORMAT: u8 = 1;
 const KEY_ID_BYTES: usize = 4;
 const NONCE_BYTES: usize = 12;
-/// The bytes before the nonce: by them it is known which key sealed.
+/// The bytes before the nonce, which tell which key sealed.
 pub const PREFIX_BYTES: usize = 1 + KEY_ID_BYTES;
 
-/// Seals and opens secrets. Clones share one ring.
+/// Seals and opens secrets. Clones share one key ring.
 #[derive(Clone)]
 pub struct Sealer(Arc<Inner>);
 
 struct Inner {
-    /// The file the keys come from; none when a setting holds them.
+    /// The file of the keys; `None` if a setting holds them.
     file: Option<PathBuf>,
     ring: RwLock<Ring>,
 }
@@ -38,14 +40,15 @@ struct Inner {
 struct Ring {
     /// The first one seals.
     keys: Vec<Key>,
-    /// Which version of the file they come from.
+    /// The version of the file that the keys were read from.
     version: Option<FileVersion>,
 }
 
 struct Key {
     id: [u8; KEY_ID_BYTES],
     cipher: Aes256Gcm,
-    /// Follows from the key, and is another one: what seals does not authenticate too.
+    /// Derived from the key, so that the key that encrypts is not also used to authenticate
+    /// messages.
     mac: hmac::Key,
 }
 
@@ -60,31 +63,32 @@ impl Key {
     }
 }
 
-/// The sealed bytes are not what one of these master keys sealed for this purpose and row.
+/// The sealed bytes were not sealed by one of these master keys for this purpose and row.
 #[derive(Debug, thiserror::Error)]
-#[error("a stored secret cannot be opened: it was changed, or none of the master keys is the one it was sealed with")]
+#[error("cannot open a stored secret: it was changed, or the master key that sealed it is missing")]
 pub struct OpenError;
 
-/// Why there is no master key.
+/// Why no master key is available.
 #[derive(Debug, thiserror::Error)]
 pub enum MasterKeyError {
     #[error("{MASTER_KEY_FORM}")]
     Setting,
-    #[error("the master key file {0} must hold keys of 64 hex digits, one a line; put the right file back")]
+    #[error("the master key file {0} must contain keys of 64 hex digits, one on each line; restore the right file")]
     Malformed(String),
-    #[error("the master key file {path} cannot be used: {source}")]
+    #[error("cannot use the master key file {path}: {source}")]
     File { path: String, source: std::io::Error },
     #[error(
-        "the master key file {0} is not there, but this database was sealed with one; put it back (or set master-key), or name another database"
+        "the master key file {0} is missing, but this database was sealed with one; restore it (or set master-key), or set database-url to another database"
     )]
     Lost(String),
 }
 
-/// What the setting has to look like.
-pub const MASTER_KEY_FORM: &str = "master-key must be 64 hex digits, or several such keys with commas between them";
+/// The form of the setting.
+pub const MASTER_KEY_FORM: &str = "master-key must be 64 hex digits, or several such keys separated by commas";
 
 impl Sealer {
-    /// The keys of the setting, or of `master.key` in the data directory. The file is made where there may be none yet.
+    /// Loads the keys from the setting, or from `master.key` in the data directory. If the file is
+    /// missing and `may_create` is set, creates it with a new key.
     pub fn load(setting: Option<&SecretString>, data_dir: &Path, may_create: bool) -> Result<Self, MasterKeyError> {
         if let Some(setting) = setting {
             let keys = parse_keys(setting.expose_secret()).ok_or(MasterKeyError::Setting)?;
@@ -102,20 +106,20 @@ impl Sealer {
         Ok(Self(Arc::new(Inner { file: Some(path), ring: RwLock::new(ring) })))
     }
 
-    /// `purpose` and `row` are bound in: what was sealed for one use, in one row, opens for no other.
+    /// Seals a secret. It opens only for the same `purpose` and `row`.
     pub fn seal(&self, purpose: &str, row: &str, secret: &[u8]) -> Vec<u8> {
         self.reload_changed();
         let ring = self.read();
         let nonce: [u8; NONCE_BYTES] = random();
         let mut sealed = Vec::with_capacity(PREFIX_BYTES + NONCE_BYTES + secret.len() + 16);
-        // A ring is never empty.
+        // The ring is never empty.
         if let Some(key) = ring.keys.first() {
             sealed.push(FORMAT);
             sealed.extend(key.id);
             sealed.extend(nonce);
             let aad = associated_data(purpose, row);
             let payload = Payload { msg: secret, aad: &aad };
-            // Fails only for messages of 64 GiB and more.
+            // Encryption fails only for messages of 64 GiB and more.
             sealed.extend(key.cipher.encrypt(&nonce.into(), payload).unwrap_or_default());
         }
         sealed
@@ -133,23 +137,25 @@ impl Sealer {
                 let sealed = sealed.get(PREFIX_BYTES..).unwrap_or_default();
                 decrypt(&key.cipher, &associated_data(purpose, row), sealed)
             }
-            // Databases of version 0.1 hold secrets without a key's id, bound to their purpose alone.
+            // Databases of version 0.1 contain secrets without a key's id, bound to their purpose
+            // alone.
             _ => {
                 ring.keys.iter().find_map(|key| decrypt(&key.cipher, purpose.as_bytes(), sealed).ok()).ok_or(OpenError)
             }
         }
     }
 
-    /// Proves to every replica, for as long as the key that seals now is among its keys, that the message was made here, and for this purpose.
+    /// Authenticates a message for a purpose. Every replica can verify the result as long as its
+    /// ring contains the key that seals now.
     pub fn mac(&self, purpose: &str, message: &str) -> Vec<u8> {
         self.reload_changed();
         let message = associated_data(purpose, message);
         let ring = self.read();
-        // A ring is never empty.
+        // The ring is never empty.
         ring.keys.first().map(|key| hmac::sign(&key.mac, &message).as_ref().to_vec()).unwrap_or_default()
     }
 
-    /// Whether it is what [`Sealer::mac`] made, here or on another replica.
+    /// Whether [`Sealer::mac`] created this MAC, on this replica or another.
     pub fn is_mac(&self, purpose: &str, message: &str, mac: &[u8]) -> bool {
         let message = associated_data(purpose, message);
         let is_ours = || self.read().keys.iter().any(|key| hmac::verify(&key.mac, &message, mac).is_ok());
@@ -160,29 +166,29 @@ impl Sealer {
         }
     }
 
-    /// The ids of all keys, the sealing one first.
+    /// The ids of all keys, the sealing key first.
     pub fn key_ids(&self) -> Vec<String> {
         self.read().keys.iter().map(|key| hex::encode(key.id)).collect()
     }
 
-    /// How everything begins that was sealed with the key that seals now.
+    /// The prefix of everything sealed with the current sealing key.
     pub fn prefix(&self) -> Vec<u8> {
         let mut prefix = vec![FORMAT];
         prefix.extend(self.read().keys.iter().take(1).flat_map(|key| key.id));
         prefix
     }
 
-    /// The key file; none when a setting holds the keys.
+    /// The key file; `None` if a setting holds the keys.
     pub fn file(&self) -> Option<&Path> {
         self.0.file.as_deref()
     }
 
-    /// Puts a new key before all others in the file. Every process that uses the file takes it up by itself.
+    /// Adds a new key as the first in the file. Every process that uses the file reloads it.
     pub fn add_key(&self) -> Result<(), MasterKeyError> {
         self.rewrite(|keys| keys.insert(0, hex::encode(random::<32>())))
     }
 
-    /// Takes the key with this id out of the file.
+    /// Removes the key with this id from the file.
     pub fn remove_key(&self, id: &str) -> Result<(), MasterKeyError> {
         self.rewrite(|keys| keys.retain(|key| key_bytes(key).is_none_or(|key| hex::encode(id_of(&key)) != id)))
     }
@@ -198,7 +204,8 @@ impl Sealer {
         Ok(())
     }
 
-    /// Reads the file again when it was changed. One that cannot be read changes nothing: the keys at hand still serve.
+    /// Reads the file again if it was changed. A file that cannot be read changes nothing: the
+    /// loaded keys remain in use.
     fn reload_changed(&self) {
         let Some(path) = self.file() else { return };
         if version(path) == self.read().version {
@@ -206,7 +213,9 @@ impl Sealer {
         }
         match read_ring(path) {
             Ok(ring) => *self.0.ring.write().unwrap_or_else(PoisonError::into_inner) = ring,
-            Err(error) => tracing::error!(%error, "the master keys were changed and cannot be read; the old ones stay"),
+            Err(error) => {
+                tracing::error!(%error, "the master key file was changed and cannot be read; the loaded keys remain in use")
+            }
         }
     }
 
@@ -215,7 +224,7 @@ impl Sealer {
     }
 }
 
-/// The two parts cannot run into each other: a purpose is one of ours and has no zero byte.
+/// Unambiguous: a purpose is a constant of this program and contains no zero byte.
 fn associated_data(purpose: &str, row: &str) -> Vec<u8> {
     [purpose.as_bytes(), &[0], row.as_bytes()].concat()
 }
@@ -225,7 +234,7 @@ fn decrypt(cipher: &Aes256Gcm, aad: &[u8], sealed: &[u8]) -> Result<Vec<u8>, Ope
     cipher.decrypt(&(*nonce).into(), Payload { msg: message, aad }).map_err(|_| OpenError)
 }
 
-/// Whether the text is a list of master keys by its form.
+/// Whether the text has the form of a list of master keys.
 pub fn is_master_key(text: &str) -> bool {
     parse_keys(text).is_some()
 }
@@ -242,13 +251,13 @@ fn key_bytes(text: &str) -> Option<[u8; 32]> {
     Some(key)
 }
 
-/// A key's id follows from the key: a key in the wrong place cannot pass for the right one.
+/// The id is derived from the key, so that a wrong key cannot pass for the right one.
 fn id_of(key: &[u8; 32]) -> [u8; KEY_ID_BYTES] {
     let digest = Sha256::new_with_prefix(b"hub-cloud master key id").chain_update(key).finalize();
     digest.first_chunk().copied().unwrap_or_default()
 }
 
-/// When it was written, and its inode: it is only ever replaced whole.
+/// The time of the last write and the inode. The file is only ever replaced as a whole.
 type FileVersion = (SystemTime, u64);
 
 fn version(path: &Path) -> Option<FileVersion> {
@@ -258,7 +267,7 @@ fn version(path: &Path) -> Option<FileVersion> {
 
 fn read_ring(path: &Path) -> Result<Ring, MasterKeyError> {
     let name = || path.display().to_string();
-    // Asked before the text is read: a change in between is found the next time.
+    // Read before the text: a change in between is noticed the next time.
     let version = version(path);
     let text = std::fs::read_to_string(path).map_err(|source| MasterKeyError::File { path: name(), source })?;
     let keys = parse_keys(&text).ok_or_else(|| MasterKeyError::Malformed(name()))?;
@@ -268,11 +277,12 @@ fn read_ring(path: &Path) -> Result<Ring, MasterKeyError> {
 #[derive(Clone, Copy, PartialEq)]
 enum Replace {
     Yes,
-    /// A file that is there stays.
+    /// An existing file stays.
     No,
 }
 
-/// Written beside and moved in place: a crash leaves no half key, and of two processes that make the first file one wins.
+/// Writes a temporary file and moves it into place: a crash leaves no partial key, and if two
+/// processes create the first file, one of them wins.
 fn write_file(path: &Path, keys: &[String], replace: Replace) -> std::io::Result<()> {
     let draft = path.with_extension(format!("key.{}", std::process::id()));
     let mut file = std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
@@ -301,7 +311,8 @@ fn write_file(path: &Path, keys: &[String], replace: Replace) -> std::io::Result
     }
 }
 
-/// Root, who may run the commands, does not take the file from the service: it belongs to whom the one before does, or the directory.
+/// Commands may run as root. The file keeps the owner of the file that it replaces, or of the
+/// directory, so that the service can still read it.
 fn keep_owner(file: &std::fs::File, owner: &std::fs::Metadata) -> std::io::Result<()> {
     let own = file.metadata()?;
     let is_same = (own.uid(), own.gid()) == (owner.uid(), owner.gid());
@@ -311,15 +322,16 @@ fn keep_owner(file: &std::fs::File, owner: &std::fs::Metadata) -> std::io::Resul
     fchown(file, Some(owner.uid()), Some(owner.gid()))
 }
 
-/// Unguessable bytes.
-#[allow(clippy::expect_used, reason = "a machine without randomness must not go on")]
+/// Cryptographically random bytes.
+#[allow(clippy::expect_used, reason = "without random numbers, the service must not continue")]
 pub fn random<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
-    SystemRandom::new().fill(&mut bytes).expect("the operating system gives random bytes");
+    SystemRandom::new().fill(&mut bytes).expect("the operating system provides random bytes");
     bytes
 }
 
-/// What a token or code is found by. These carry 80 random bits or more, so a plain hash is enough.
+/// The hash that a token or code is looked up by. These have at least 80 random bits, so a plain
+/// hash is sufficient.
 pub fn hash(token: &str) -> Vec<u8> {
     Sha256::digest(token.as_bytes()).to_vec()
 }
@@ -350,10 +362,10 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_was_there_is_not_made_anew() {
+    fn missing_key_file_is_not_created_anew() {
         let dir = tempfile::tempdir().expect("a directory");
         let error = Sealer::load(None, dir.path(), false).err().expect("a refusal").to_string();
-        assert!(error.contains("master.key") && error.contains("put it back"), "{error}");
+        assert!(error.contains("master.key") && error.contains("restore it"), "{error}");
         assert!(!dir.path().join("master.key").exists());
     }
 
@@ -376,8 +388,8 @@ mod tests {
     }
 
     #[test]
-    fn the_file_stays_with_the_service_whoever_changes_it() {
-        // Nobody else can give files away.
+    fn key_file_keeps_its_owner_when_root_rewrites_it() {
+        // Only root can change the owner of a file.
         if !rustix::process::geteuid().is_root() {
             return;
         }
@@ -395,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mac_is_good_for_its_purpose_on_every_replica_that_has_the_key() {
+    fn mac_is_bound_to_its_purpose_and_key() {
         let dir = tempfile::tempdir().expect("a directory");
         let (old, new) = ("11".repeat(32), "22".repeat(32));
         let load = |keys: String| Sealer::load(Some(&keys.into()), dir.path(), true).expect("keys");

@@ -1,14 +1,15 @@
-//! What in the database is sealed, and with which master keys: looked at before the service starts, and sealed anew when a key is replaced. Works
-//! beside a service that serves.
+//! The sealed secrets in the database and the master keys they are sealed with. They are checked
+//! before the service starts and sealed again when a key is replaced, also while the service runs.
 
 use hub_protocol::Timestamp;
 use uuid::Uuid;
 
-use super::{OpenError, PREFIX_BYTES, Sealer};
-use crate::db::{Arg, Conn, Db, sql};
+use super::{OpenError, Sealer};
+use crate::db::{Arg, Conn, Db, Tx, sql};
 use crate::error::{Error, Result};
 
-/// A column of sealed secrets. A new one joins the list, or a replaced key could not be given up.
+/// A column of sealed secrets. Every such column must be listed, or a replaced key would still be
+/// needed.
 struct Column {
     table: &'static str,
     key: &'static str,
@@ -54,42 +55,48 @@ const COLUMNS: [Column; 4] = [
     },
 ];
 
-/// `table.column` of all that is sealed.
+/// The name `table.column` of every sealed column.
 pub fn columns() -> Vec<String> {
     COLUMNS.iter().map(|column| format!("{}.{}", column.table, column.column)).collect()
 }
 
-/// Rows looked at in one go.
+/// The bytes of a sealed secret that name its key.
+const PREFIX_BYTES: i64 = super::PREFIX_BYTES as i64;
+/// Rows read in one transaction.
 const CHUNK: i64 = 200;
 
-/// The ids of the keys this database was ever sealed with and not freed from.
+/// The ids of the keys that secrets in this database may be sealed with.
 pub async fn registered(conn: &mut Conn) -> Result<Vec<String>> {
-    let ids: Vec<(String,)> = sql("SELECT key_id FROM sealing_keys ORDER BY created_at, key_id").all(conn).await?;
-    Ok(ids.into_iter().map(|(id,)| id).collect())
+    sql("SELECT key_id FROM sealing_keys ORDER BY created_at, key_id").scalars(conn).await
 }
 
 /// Whether anything was sealed before keys were registered.
 pub async fn holds_unregistered(conn: &mut Conn) -> Result<bool> {
-    let found: Option<(String,)> = sql("SELECT kid FROM signing_keys LIMIT 1").optional(conn).await?;
-    Ok(found.is_some() && registered(conn).await?.is_empty())
+    Ok(sql("SELECT kid FROM signing_keys LIMIT 1").exists(conn).await? && registered(conn).await?.is_empty())
 }
 
-/// Notes that the database may hold secrets sealed with this key.
+/// Registers that the database may hold secrets sealed with this key.
 pub async fn register(db: &Db, key_id: &str, now: Timestamp) -> Result<()> {
     let mut tx = db.begin().await?;
-    sql("INSERT INTO sealing_keys (key_id, created_at) VALUES ($1, $2) ON CONFLICT (key_id) DO NOTHING")
-        .bind(key_id)
-        .bind(now)
-        .execute(&mut tx)
-        .await?;
-    tx.commit_unaudited("which key seals").await
+    sql("INSERT INTO sealing_keys (key_id, created_at) VALUES ($1, $2) \
+         ON CONFLICT (key_id) DO NOTHING")
+    .bind(key_id)
+    .bind(now)
+    .execute(&mut tx)
+    .await?;
+    tx.commit_unaudited("registers a sealing key").await
 }
 
-/// Forgets a key nothing is sealed with.
+/// Locks the creation of certificate authorities and signing keys until the transaction ends.
+pub async fn lock(tx: &mut Tx) -> Result<()> {
+    sql("SELECT key_id FROM sealing_keys ORDER BY key_id").for_update(tx).run(tx).await
+}
+
+/// Removes a key that nothing is sealed with.
 pub async fn unregister(db: &Db, key_id: &str) -> Result<()> {
     let mut tx = db.begin().await?;
     sql("DELETE FROM sealing_keys WHERE key_id = $1").bind(key_id).execute(&mut tx).await?;
-    tx.commit_unaudited("which keys seal").await
+    tx.commit_unaudited("unregisters a sealing key").await
 }
 
 /// How many secrets are sealed with the key.
@@ -98,18 +105,24 @@ pub async fn count_sealed_with(conn: &mut Conn, key_id: &str) -> Result<i64> {
     prefix.extend(hex::decode(key_id).map_err(Error::internal)?);
     let mut total = 0;
     for Column { table, column, .. } in COLUMNS {
-        let (count,): (i64,) =
-            sql(&format!("SELECT COUNT(*) FROM {table} WHERE substr({column}, 1, {PREFIX_BYTES}) = $1"))
-                .bind(prefix.clone())
-                .one(conn)
-                .await?;
+        let count: i64 = sql("SELECT COUNT(*) FROM ")
+            .push(table)
+            .push(" WHERE substr(")
+            .push(column)
+            .push(", 1, ")
+            .push_number(PREFIX_BYTES)
+            .push(") = $1")
+            .bind(prefix.clone())
+            .scalar(conn)
+            .await?;
         total += count;
     }
     Ok(total)
 }
 
-/// Seals everything anew that was not sealed with the key that seals now; answers how much that was. `progress` is told after each chunk.
-/// What a service changes meanwhile is left as it is and found by the next round; one that is cut off goes on when it is run again.
+/// Reseals every secret that another key sealed with the current key, and returns how many. Calls
+/// `progress` after each chunk. Rows that the service changes meanwhile are found by the next
+/// chunk. An interrupted run continues when it is started again.
 pub async fn reseal(db: &Db, sealer: &Sealer, mut progress: impl FnMut(u64)) -> Result<u64> {
     let mut done = 0;
     for column in &COLUMNS {
@@ -128,10 +141,20 @@ pub async fn reseal(db: &Db, sealer: &Sealer, mut progress: impl FnMut(u64)) -> 
 async fn reseal_chunk(db: &Db, sealer: &Sealer, column: &Column) -> Result<u64> {
     let Column { table, key, column: name, purpose, .. } = column;
     let mut tx = db.begin().await?;
-    let query =
-        sql(&format!("SELECT {key}, {name} FROM {table} WHERE substr({name}, 1, {PREFIX_BYTES}) <> $1 LIMIT {CHUNK}"))
-            .bind(sealer.prefix())
-            .push(tx.dialect().for_update());
+    let query = sql("SELECT ")
+        .push(key)
+        .push(", ")
+        .push(name)
+        .push(" FROM ")
+        .push(table)
+        .push(" WHERE substr(")
+        .push(name)
+        .push(", 1, ")
+        .push_number(PREFIX_BYTES)
+        .push(") <> $1 LIMIT $2")
+        .bind(sealer.prefix())
+        .bind(CHUNK)
+        .for_update(&tx);
     let rows: Vec<(Arg, String, Vec<u8>)> = match column.key_type {
         KeyType::Text => {
             let rows: Vec<(String, Vec<u8>)> = query.all(&mut tx).await?;
@@ -151,7 +174,13 @@ async fn reseal_chunk(db: &Db, sealer: &Sealer, column: &Column) -> Result<u64> 
         let secret = sealer.open(purpose, &row, &sealed).map_err(|OpenError| {
             Error::internal(format!("{table}.{name}, row {row}: it was changed, or its key is missing"))
         })?;
-        sql(&format!("UPDATE {table} SET {name} = $1 WHERE {key} = $2"))
+        sql("UPDATE ")
+            .push(table)
+            .push(" SET ")
+            .push(name)
+            .push(" = $1 WHERE ")
+            .push(key)
+            .push(" = $2")
             .bind(sealer.seal(purpose, &row, &secret))
             .bind(key_value)
             .execute(&mut tx)
@@ -161,7 +190,7 @@ async fn reseal_chunk(db: &Db, sealer: &Sealer, column: &Column) -> Result<u64> 
     Ok(count)
 }
 
-/// How a row whose key is bytes is named when its secret is sealed.
+/// The name of a row whose key is bytes, to which its secret is bound.
 pub fn row_of_bytes(key: &[u8]) -> String {
     hex::encode(key)
 }

@@ -1,45 +1,52 @@
-//! Background work: rows of a table, so that whatever was decided is done even when the process that decided it is killed. A row is leased
-//! while it is worked on; whoever dies loses the lease and somebody else goes on. So all work may run twice, and is written to do no harm by it.
+//! Background work: rows of a table, so that committed work is done even if the process that
+//! committed it is killed. A row is leased while a runner works on it. When a process dies, its
+//! leases expire and another process continues. So every task may run twice and must be idempotent.
+//! The queue does not know the kinds of work; `upkeep` names them and their lanes.
 
-mod runner;
+pub mod runner;
 mod store;
-mod upkeep;
 
 use hub_protocol::Timestamp;
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::app::App;
+use crate::core::Core;
 use crate::db::Tx;
-use crate::domain::accounts;
-use crate::error::{Error, Result};
-use crate::mail;
+use crate::error::Result;
 
-pub use runner::{LEASE_SECS, run};
+/// A queue of background work with runners of its own. Work of one lane never waits for that of
+/// another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lane {
+    pub name: &'static str,
+    /// Tasks of the lane that one replica runs at once.
+    pub runners: usize,
+}
 
 /// Work to be done.
 #[derive(Clone, Debug)]
 pub struct NewTask {
+    /// The name of its lane.
+    pub lane: &'static str,
     pub kind: &'static str,
     /// What the work is about; never a secret.
     pub payload: Value,
     pub due_at: Timestamp,
-    /// Work of the same key is there at most once.
+    /// There is at most one task with the same key.
     pub dedup_key: Option<String>,
 }
 
-/// Adds work, which begins after the transaction has committed. Work whose key is there already is not added but moved up to the earlier time,
-/// and takes the new payload; if it is being worked on at this moment it will be done once more. Call [`wake`] after the commit.
-pub async fn enqueue(tx: &mut Tx, task: NewTask, now: Timestamp) -> Result<()> {
-    store::insert(tx, task, now).await
+/// Adds a task, which starts after the transaction has committed. If a task with the same key
+/// exists, it is moved up to the earlier time and gets the new payload instead; if it is running,
+/// it runs once more.
+pub async fn enqueue(core: &Core, tx: &mut Tx, task: NewTask, now: Timestamp) -> Result<()> {
+    store::insert(tx, task, now).await?;
+    let core = core.clone();
+    tx.after_commit(async move { core.task_wake.notify_one() });
+    Ok(())
 }
 
-/// Lets this replica look for due work at once instead of in a moment.
-pub fn wake(app: &App) {
-    app.task_wake.notify_one();
-}
-
-/// Work that has been taken on.
+/// A task that a runner has claimed.
 #[derive(Clone, Debug)]
 pub struct Task {
     pub task_uuid: Uuid,
@@ -49,27 +56,11 @@ pub struct Task {
     pub attempts: i64,
 }
 
-/// How work ended well.
+/// How a task ended without an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Done {
-    /// For good.
+    /// The task is deleted.
     Finished,
-    /// Until then.
+    /// It is due again at this time.
     Again(Timestamp),
-}
-
-/// Does one piece of work: every kind there is.
-pub async fn perform(app: App, task: Task) -> Result<Done> {
-    match task.kind.as_str() {
-        kind if upkeep::KINDS.contains(&kind) => upkeep::perform(&app, kind).await,
-        mail::SEND => mail::send(&app, &task.payload).await,
-        accounts::FORGOT => accounts::perform_forgot(&app, &task.payload).await,
-        // A newer replica's, perhaps: it will find it.
-        _ => Err(Error::internal("this version knows no such kind of work")),
-    }
-}
-
-/// Works for as long as the service lives, upkeep included.
-pub async fn work(app: App) {
-    runner::run(app, upkeep::schedule(), perform).await;
 }

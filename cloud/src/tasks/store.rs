@@ -1,4 +1,4 @@
-//! SQL of the table of work.
+//! SQL of background tasks.
 
 use hub_protocol::Timestamp;
 use serde_json::Value;
@@ -9,23 +9,25 @@ use crate::db::{Conn, Db, sql};
 use crate::error::Result;
 
 pub async fn insert(conn: &mut Conn, task: NewTask, now: Timestamp) -> Result<()> {
-    // Losing its lease, work under way is not crossed off when it ends.
-    sql("INSERT INTO tasks (task_uuid, kind, payload, attempts, next_attempt_at, dedup_key, created_at) \
-         VALUES ($1, $2, $3, 0, $4, $5, $6) \
-         ON CONFLICT (dedup_key) DO UPDATE SET payload = excluded.payload, leased_until = NULL, next_attempt_at = \
-         CASE WHEN tasks.next_attempt_at < excluded.next_attempt_at THEN tasks.next_attempt_at ELSE excluded.next_attempt_at END")
+    // A running task loses its lease, so that it is not deleted when it ends.
+    sql("INSERT INTO tasks (task_uuid, kind, payload, attempts, next_attempt_at, dedup_key, \
+         created_at, lane) VALUES ($1, $2, $3, 0, $4, $5, $6, $7) \
+         ON CONFLICT (dedup_key) DO UPDATE SET payload = excluded.payload, \
+         lane = excluded.lane, leased_until = NULL, \
+         next_attempt_at = CASE WHEN tasks.next_attempt_at < excluded.next_attempt_at \
+         THEN tasks.next_attempt_at ELSE excluded.next_attempt_at END")
     .bind(Uuid::now_v7())
     .bind(task.kind)
     .bind(task.payload)
     .bind(task.due_at)
     .bind(task.dedup_key)
     .bind(now)
-    .execute(conn)
-    .await?;
-    Ok(())
+    .bind(task.lane)
+    .run(conn)
+    .await
 }
 
-/// A lease on one row. The row is still ours while both are as we left them.
+/// A lease on one row. It is held while `attempts` and `leased_until` are unchanged.
 #[derive(Clone, Copy, Debug)]
 pub struct Lease {
     task_uuid: Uuid,
@@ -33,12 +35,12 @@ pub struct Lease {
     leased_until: Timestamp,
 }
 
-/// A row taken on.
+/// A claimed row.
 #[derive(Clone, Debug)]
 pub struct Leased {
     pub lease: Lease,
     pub task: Task,
-    /// What went wrong the last time.
+    /// The error of the last attempt.
     pub last_error: Option<String>,
 }
 
@@ -51,18 +53,20 @@ struct Row {
     last_error: Option<String>,
 }
 
-const DUE: &str = "FROM tasks WHERE next_attempt_at <= $1 AND (leased_until IS NULL OR leased_until <= $1)";
+const DUE: &str = "FROM tasks WHERE lane = $1 AND next_attempt_at <= $2 \
+     AND (leased_until IS NULL OR leased_until <= $2)";
 
-/// Takes on up to `limit` rows that are due, the longest due first.
-pub async fn claim(db: &Db, limit: i64, now: Timestamp, leased_until: Timestamp) -> Result<Vec<Leased>> {
-    if !is_any_due(db, now).await? {
+/// Claims up to `limit` rows of the lane that are due, the longest due first.
+pub async fn claim(db: &Db, lane: &str, limit: i64, now: Timestamp, leased_until: Timestamp) -> Result<Vec<Leased>> {
+    if !is_any_due(db, lane, now).await? {
         return Ok(Vec::new());
     }
     let mut tx = db.begin().await?;
     let rows: Vec<Row> = sql("SELECT task_uuid, kind, payload, attempts, last_error ")
         .push(DUE)
-        .push(" ORDER BY next_attempt_at, task_uuid LIMIT $2")
-        .push(tx.dialect().skip_locked())
+        .push(" ORDER BY next_attempt_at, task_uuid LIMIT $3")
+        .skip_locked(&tx)
+        .bind(lane)
         .bind(now)
         .bind(limit)
         .all(&mut tx)
@@ -75,7 +79,7 @@ pub async fn claim(db: &Db, limit: i64, now: Timestamp, leased_until: Timestamp)
         .push_list(rows.iter().map(|row| row.task_uuid))
         .execute(&mut tx)
         .await?;
-    tx.commit_unaudited("background work, taken on").await?;
+    tx.commit_unaudited("a claim of background work").await?;
     let leased = rows.into_iter().map(|row| {
         let attempts = row.attempts + 1;
         Leased {
@@ -87,26 +91,25 @@ pub async fn claim(db: &Db, limit: i64, now: Timestamp, leased_until: Timestamp)
     Ok(leased.collect())
 }
 
-/// Looking costs no write, and most looks find nothing.
-async fn is_any_due(db: &Db, now: Timestamp) -> Result<bool> {
+/// Reads first: a poll then costs no write, and most polls find nothing.
+async fn is_any_due(db: &Db, lane: &str, now: Timestamp) -> Result<bool> {
     let mut conn = db.read().await?;
-    let found: Option<(Uuid,)> =
-        sql("SELECT task_uuid ").push(DUE).push(" LIMIT 1").bind(now).optional(&mut conn).await?;
-    Ok(found.is_some())
+    sql("SELECT task_uuid ").push(DUE).push(" LIMIT 1").bind(lane).bind(now).exists(&mut conn).await
 }
 
 const OURS: &str = " WHERE task_uuid = $1 AND attempts = $2 AND leased_until = $3";
 
-/// Crosses the work off, unless the lease was lost.
+/// Deletes the finished task, unless the lease was lost.
 pub async fn finish(db: &Db, lease: Lease) -> Result<()> {
     let mut tx = db.begin().await?;
     let Lease { task_uuid, attempts, leased_until } = lease;
-    sql("DELETE FROM tasks").push(OURS).bind(task_uuid).bind(attempts).bind(leased_until).execute(&mut tx).await?;
+    sql("DELETE FROM tasks").push(OURS).bind(task_uuid).bind(attempts).bind(leased_until).run(&mut tx).await?;
     tx.commit_unaudited("background work, done").await
 }
 
-/// Puts the work back, unless the lease was lost: until `at`, with a clean slate or with what went wrong.
-pub async fn put_back(db: &Db, lease: Lease, at: Timestamp, error: Option<&str>) -> Result<()> {
+/// Releases the task, unless the lease was lost. It is due at `at`. Without an error, its attempts
+/// are counted from 0 again.
+pub async fn release(db: &Db, lease: Lease, at: Timestamp, error: Option<&str>) -> Result<()> {
     let mut tx = db.begin().await?;
     let Lease { task_uuid, attempts, leased_until } = lease;
     sql("UPDATE tasks SET leased_until = NULL, next_attempt_at = $4, last_error = $5, \
@@ -120,5 +123,5 @@ pub async fn put_back(db: &Db, lease: Lease, at: Timestamp, error: Option<&str>)
     .bind(error.is_none())
     .execute(&mut tx)
     .await?;
-    tx.commit_unaudited("background work, put back").await
+    tx.commit_unaudited("a release of background work").await
 }

@@ -1,12 +1,15 @@
-//! Starts the right version of the agent: the one that was confirmed last, else the package's own, or the one on trial.
-//! Without a trial it becomes the agent (exec), so that nothing stands between systemd and it. A version on trial is its child:
-//! it counts the starts, gives it time to confirm itself, and otherwise goes back to the one before, noting why.
-//! Every start is on disk before it is made: a version that takes the machine down is not tried for ever.
-//! A version on trial that has ended ends the launcher too: what it told systemd holds for the whole unit, so the next start is a new one.
-//! Passes its arguments on. Never downloads, never talks to the service, and runs only what is in the root-owned versions' directory.
+//! Starts a version of the agent: the one on trial, else the one that was confirmed last, else the
+//! package's own. Without a trial the launcher becomes the agent (exec), so that no process is
+//! between systemd and the agent. A version on trial is its child: the launcher counts the starts
+//! and gives it time to confirm itself; if it does not, the launcher restores the previous version
+//! and records why. Every start is on disk before it happens: a version that takes the machine down
+//! is not tried for ever. When a version on trial has ended, the launcher ends too: its
+//! notifications to systemd hold for the whole unit, so the next start is a new one. The launcher
+//! passes its arguments on. It never downloads, never calls the service, and runs only programs in
+//! the root-owned versions' directory.
 //!
-//! For tests and unusual layouts: `HUB_AGENT_STATE_DIR`, `HUB_AGENT_PACKAGED` (the package's binary), `HUB_AGENT_VERSIONS_DIR`,
-//! `HUB_AGENT_TRIAL_TIMEOUT_SECS`.
+//! For tests and unusual layouts: `HUB_AGENT_STATE_DIR`, `HUB_AGENT_PACKAGED` (the package's
+//! binary), `HUB_AGENT_VERSIONS_DIR`, `HUB_AGENT_TRIAL_TIMEOUT_SECS`.
 
 use std::fmt::Display;
 use std::io::{self, Read};
@@ -26,19 +29,21 @@ use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 const BINARY: &str = "hub-agent";
 const DEFAULT_TRIAL_TIMEOUT_SECS: u64 = 600;
 
-/// Starts of a version on trial; a power cut may cost one or the other.
+/// The most starts of a version on trial; a power cut may cost one.
 const MAX_BOOTS: u32 = 3;
 
 /// How long a version that failed may take to end.
-const LAST_WORDS: Duration = Duration::from_secs(10);
-/// And then the launcher, before systemd ends both.
-const SPARE: Duration = Duration::from_secs(60);
+const END_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long the launcher may then take, before systemd ends both.
+const LAUNCHER_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A stop in this part of a trial's time was asked for. One that comes later may be systemd's, for which the version hangs: that counts.
-const STOPS_FREE_PART: u32 = 10;
+/// A stop in the first part (one in this many) of a trial's time was requested. A later one may
+/// come from systemd because the version hangs, so it counts.
+const FREE_STOP_PART: u32 = 10;
 
-/// The agent's exit codes for wrong usage and a configuration it refuses: it would come back the same.
-const HOPELESS: [i32; 2] = [2, 3];
+/// The agent's exit codes for wrong usage and a refused configuration: another start would end the
+/// same.
+const FINAL_EXIT_CODES: [i32; 2] = [2, 3];
 
 const DID_NOT_START: &str = "DID_NOT_START";
 const NOT_CONFIRMED: &str = "NOT_CONFIRMED";
@@ -52,28 +57,29 @@ fn main() -> ExitCode {
         Ok(Ended::Over(code)) => code,
         Ok(Ended::Again) => ExitCode::FAILURE,
         Ok(Ended::Failed { reason, message }) => {
-            say(format!("the version on trial failed ({reason}): {message}; the one before it runs again"));
+            log(format!("the version on trial failed ({reason}): {message}; the previous version runs again"));
             launcher.state.fail(reason, message);
-            // What cannot be written would only be found again by the next start.
-            if launcher.keep() { ExitCode::FAILURE } else { launcher.become_agent() }
+            // If it cannot be written, the next start would only find it again.
+            if launcher.write_state() { ExitCode::FAILURE } else { launcher.become_agent() }
         }
-        // What cannot be counted is not tried: it could take the hub down again and again.
+        // A start that cannot be counted does not happen: it could take the hub down again and
+        // again.
         Err(error) => {
-            say(format!("the version on trial is not started: {error}"));
+            log(format!("the version on trial is not started: {error}"));
             launcher.become_agent()
         }
     }
 }
 
-fn say(what: impl Display) {
+fn log(what: impl Display) {
     eprintln!("hub-agent-launcher: {what}");
 }
 
 /// How a version on trial ended.
 enum Ended {
-    /// It was asked to stop, or had confirmed itself before: the launcher ends as it did.
+    /// It was stopped, or had confirmed itself before: the launcher exits with its code.
     Over(ExitCode),
-    /// By itself; it may be tried once more.
+    /// By itself; it may be started once more.
     Again,
     Failed {
         reason: &'static str,
@@ -96,7 +102,7 @@ impl Launcher {
         };
         let folder = path("HUB_AGENT_STATE_DIR", "/var/lib/hub-agent").join(FOLDER);
         let state = LaunchState::read(&folder).unwrap_or_else(|error| {
-            say(format!("{}: {error}; the package's own version runs", folder.display()));
+            log(format!("{}: {error}; the package's own version runs", folder.display()));
             LaunchState::default()
         });
         let mut launcher = Self {
@@ -111,12 +117,12 @@ impl Launcher {
             ),
             state,
         };
-        launcher.prefer_an_upgraded_package();
+        launcher.prefer_upgraded_package();
         launcher
     }
 
-    /// Whoever installs another package means it to run.
-    fn prefer_an_upgraded_package(&mut self) {
+    /// A package that was upgraded runs instead of the confirmed version.
+    fn prefer_upgraded_package(&mut self) {
         if self.state.confirmed.is_none() {
             return;
         }
@@ -126,32 +132,32 @@ impl Launcher {
             (known, found) => known == found,
         };
         if !is_the_same {
-            say("the package was upgraded; its own version runs");
+            log("the package was upgraded; its own version runs");
             self.state.confirmed = None;
         } else if self.state.packaged == packaged {
             return;
         }
-        // Also when an older version noted less of it.
+        // Also if an older version recorded less of it.
         self.state.packaged = packaged;
-        self.keep();
+        self.write_state();
     }
 
-    /// Whether it is on disk.
-    fn keep(&self) -> bool {
+    /// Writes the state. Returns whether it is on disk.
+    fn write_state(&self) -> bool {
         let written = self.state.write(&self.folder);
         if let Err(error) = &written {
-            say(format!("{} cannot be written: {error}", self.folder.display()));
+            log(format!("{} cannot be written: {error}", self.folder.display()));
         }
         written.is_ok()
     }
 
-    /// The version in a folder of the versions' directory, and nowhere else.
+    /// The version in a directory of the versions' directory, and nowhere else.
     fn version(&self, dir: &str) -> Option<PathBuf> {
         let is_name = !dir.is_empty() && !dir.starts_with('.') && !dir.contains(['/', '\0']);
         is_name.then(|| self.versions.join(dir).join(BINARY))
     }
 
-    /// Returns only when nothing can be started.
+    /// Returns only if nothing can be started.
     fn become_agent(&self) -> ExitCode {
         let confirmed = self.state.confirmed.as_deref().and_then(|dir| self.version(dir));
         for binary in confirmed.iter().chain([&self.packaged]) {
@@ -160,7 +166,7 @@ impl Launcher {
                 .env(LAUNCHED_VARIABLE, "1")
                 .env_remove(TRIAL_VARIABLE)
                 .exec();
-            say(format!("{} cannot be started: {error}", binary.display()));
+            log(format!("{} cannot be started: {error}", binary.display()));
         }
         ExitCode::FAILURE
     }
@@ -168,7 +174,7 @@ impl Launcher {
     fn try_out(&mut self, mut trial: Trial) -> io::Result<Ended> {
         let failed = |reason, message| Ok(Ended::Failed { reason, message });
         let Some(binary) = self.version(&trial.dir) else {
-            return failed(DID_NOT_START, "its folder's name is none".to_owned());
+            return failed(DID_NOT_START, "its directory name is invalid".to_owned());
         };
         if trial.boots >= MAX_BOOTS {
             let why = "and each time it, the machine or the unit went down before it confirmed itself";
@@ -179,13 +185,13 @@ impl Launcher {
         self.state.trial = Some(trial.clone());
         self.state.packaged = Fingerprint::of(&self.packaged);
         self.state.write(&self.folder)?;
-        self.ask_systemd_for_time();
+        self.extend_systemd_timeout();
         let began = Instant::now();
         let started = Command::new(&binary)
             .args(std::env::args_os().skip(1))
             .env(LAUNCHED_VARIABLE, "1")
             .env(TRIAL_VARIABLE, &trial.dir)
-            // It names this process; without it the watchdog is for whoever runs.
+            // It names this process; without it the watchdog applies to any process of the unit.
             .env_remove("WATCHDOG_PID")
             .spawn();
         let mut child = match started {
@@ -194,65 +200,66 @@ impl Launcher {
         };
         let watched = self.watch(&mut child, &trial, &signals);
         if watched.is_err() {
-            // Never two agents at once.
+            // Two agents must never run at once.
             let _ = child.kill().and_then(|()| child.wait());
         }
-        let Watched { status, in_vain } = watched?;
+        let Watched { status, is_timed_out } = watched?;
         self.state = LaunchState::read(&self.folder)?;
         if !self.state.is_on_trial(&trial) {
             return Ok(Ended::Over(code(status)));
         }
-        if in_vain {
+        if is_timed_out {
             let secs = self.trial_timeout.as_secs();
-            let why = "it hung, reached no service, or heard nothing";
+            let why = "it hung, reached no service, or received no advertisements";
             return failed(NOT_CONFIRMED, format!("it did not confirm itself within {secs} s: {why}"));
         }
         if signals.stop.load(Ordering::Relaxed) {
-            if began.elapsed() < self.trial_timeout / STOPS_FREE_PART {
-                // A stop that was asked for says nothing about the version.
+            if began.elapsed() < self.trial_timeout / FREE_STOP_PART {
+                // A requested stop says nothing about the version.
                 trial.boots -= 1;
                 self.state.trial = Some(trial);
-                self.keep();
+                self.write_state();
             }
             return Ok(Ended::Over(code(status)));
         }
         let message = format!("it ended by itself, start {} of {MAX_BOOTS}: {status}", trial.boots);
-        if trial.boots >= MAX_BOOTS || status.code().is_some_and(|code| HOPELESS.contains(&code)) {
+        if trial.boots >= MAX_BOOTS || status.code().is_some_and(|code| FINAL_EXIT_CODES.contains(&code)) {
             return failed(DID_NOT_START, message);
         }
-        say(message);
+        log(message);
         Ok(Ended::Again)
     }
 
-    /// systemd would end a version that does not get ready after `TimeoutStartSec=`, and with it the launcher, which is to say what
-    /// became of it. Without systemd this does nothing.
-    fn ask_systemd_for_time(&self) {
-        let micros = (self.trial_timeout + LAST_WORDS + SPARE).as_micros();
+    /// systemd would end a version that is not ready after `TimeoutStartSec=`, and with it the
+    /// launcher, which has to record the outcome. Without systemd this does nothing.
+    fn extend_systemd_timeout(&self) {
+        let micros = (self.trial_timeout + END_TIMEOUT + LAUNCHER_TIMEOUT).as_micros();
         if let Err(error) = sd_notify::notify(&[NotifyState::Custom(&format!("EXTEND_TIMEOUT_USEC={micros}"))]) {
-            say(format!("systemd cannot be asked for time: {error}"));
+            log(format!("systemd's timeout cannot be extended: {error}"));
         }
     }
 
-    /// Waits for the version's end, passing signals on; ends it when its time is over and it has not confirmed itself.
+    /// Waits for the version's end and passes signals on. Ends the version when its time is over
+    /// and it has not confirmed itself.
     fn watch(&self, child: &mut Child, trial: &Trial, signals: &Signals) -> io::Result<Watched> {
         let mut deadline = Some(Instant::now() + self.trial_timeout);
-        let mut in_vain = false;
+        let mut is_timed_out = false;
         loop {
             if let Some(status) = child.try_wait()? {
-                return Ok(Watched { status, in_vain });
+                return Ok(Watched { status, is_timed_out });
             }
             if signals.forward.swap(false, Ordering::Relaxed) {
-                tell(child, Signal::TERM);
+                send_signal(child, Signal::TERM);
             }
             if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-                if in_vain {
-                    // It was asked, and does not listen.
+                if is_timed_out {
+                    // It was asked to stop and did not.
                     child.kill()?;
                     deadline = None;
                 } else if LaunchState::read(&self.folder).map_or(true, |state| state.is_on_trial(trial)) {
-                    in_vain = true;
-                    tell(child, Signal::TERM);
-                    deadline = Some(Instant::now() + LAST_WORDS);
+                    is_timed_out = true;
+                    send_signal(child, Signal::TERM);
+                    deadline = Some(Instant::now() + END_TIMEOUT);
                 } else {
                     deadline = None;
                 }
@@ -264,20 +271,20 @@ impl Launcher {
 
 struct Watched {
     status: ExitStatus,
-    /// It was ended, for its time was over.
-    in_vain: bool,
+    /// It was ended because its time was over.
+    is_timed_out: bool,
 }
 
-fn tell(child: &Child, signal: Signal) {
+fn send_signal(child: &Child, signal: Signal) {
     if let Some(id) = i32::try_from(child.id()).ok().and_then(Pid::from_raw)
         && let Err(error) = kill_process(id, signal)
     {
-        say(format!("the version on trial cannot be told to stop: {error}"));
+        log(format!("the version on trial cannot be stopped: {error}"));
     }
 }
 
 fn code(status: ExitStatus) -> ExitCode {
-    // As a shell says it.
+    // Like a shell.
     let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
     ExitCode::from(u8::try_from(code).unwrap_or(1))
 }
@@ -285,9 +292,9 @@ fn code(status: ExitStatus) -> ExitCode {
 /// What wakes the launcher while a version is on trial.
 struct Signals {
     wakes: UnixStream,
-    /// It was asked to stop.
+    /// The launcher was asked to stop.
     stop: Arc<AtomicBool>,
-    /// And has yet to pass it on.
+    /// And has not passed that on yet.
     forward: Arc<AtomicBool>,
 }
 
@@ -306,10 +313,10 @@ impl Signals {
     }
 
     fn wait(&self, deadline: Option<Instant>) {
-        // Zero would be for ever.
+        // Zero would mean no timeout.
         let wait =
             deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1)));
-        // Whatever comes of it, the caller looks at everything again.
+        // In any case the caller checks everything again.
         let _ = self.wakes.set_read_timeout(wait).and_then(|()| (&self.wakes).read(&mut [0; 64]));
     }
 }

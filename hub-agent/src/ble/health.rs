@@ -1,5 +1,5 @@
-//! How well each adapter hears, as facts with times: the ledger that tells a hub that was blind from a device that was silent.
-//! Bounded, and never reads a clock: whoever writes an entry says when it happened.
+//! The health of each adapter, as facts with times: they distinguish a hub that was blind from
+//! devices that were silent. Bounded, and never reads a clock: the caller passes the time.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,12 +7,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use hub_protocol::Timestamp;
 use hub_protocol::telemetry::{BlindPeriod, ScanHealth, ScanState};
 
-/// Blind periods kept of an adapter; older ones are forgotten.
+/// The most blind periods of an adapter; older ones are forgotten.
 const MAX_BLIND_PERIODS: usize = 64;
-/// Rates are told of the last whole slot of this length.
+/// Rates are those of the last whole slot of this length.
 const RATE_SLOT_SECS: i64 = 10;
 
-/// A shared view of the ledger.
+/// The health of all adapters, shared.
 #[derive(Clone, Debug, Default)]
 pub struct Health(Arc<Mutex<BTreeMap<String, Adapter>>>);
 
@@ -33,22 +33,22 @@ impl Health {
         Self::default()
     }
 
-    /// Every adapter's health, with the blind periods that reach into the time from `since` on.
+    /// The health of every adapter, with the blind periods that end after `since`.
     pub fn report(&self, since: Timestamp, now: Timestamp) -> BTreeMap<String, ScanHealth> {
         self.lock().iter().map(|(address, adapter)| (address.clone(), adapter.report(since, now))).collect()
     }
 
-    /// Advertisements heard by all adapters since the start, before de-duplication.
+    /// Advertisements received by all adapters since the start, before de-duplication.
     pub fn advertisements(&self) -> u64 {
         self.lock().values().map(|adapter| adapter.advertisements).sum()
     }
 
-    /// Whoever hears is listening: this ends a blind period.
+    /// Notes advertisements. An adapter that receives is listening: this ends a blind period.
     pub(super) fn heard(&self, address: &str, at: Timestamp, count: u64) {
         self.change(address, |adapter| {
             adapter.advertisements += count;
             adapter.last_heard_at = Some(at);
-            adapter.turn_to(at);
+            adapter.advance_to(at);
             adapter.in_slot += count;
             if matches!(adapter.state, ScanState::Blind | ScanState::Silent) {
                 adapter.enter(ScanState::Listening, at);
@@ -69,29 +69,30 @@ impl Health {
         self.change(address, |adapter| adapter.enter(ScanState::Disabled, at));
     }
 
-    /// Blind from `from` on, which may be earlier than now: blindness is often only noticed after a while. True when that is news.
+    /// Blind since `from`, which may be in the past: blindness is often noticed late. Returns
+    /// whether anything changed.
     pub(super) fn blind(&self, address: &str, from: Timestamp, reason: &str) -> bool {
         self.change(address, |adapter| {
             adapter.state = ScanState::Blind;
             match adapter.blind.back_mut().filter(|period| period.to.is_none()) {
                 Some(period) => {
-                    // The cause became clearer; the blindness is one.
-                    let is_news = period.reason != reason;
+                    // The cause is known better; it is one blind period.
+                    let is_changed = period.reason != reason;
                     period.reason.replace_range(.., reason);
-                    is_news
+                    is_changed
                 }
                 None => {
-                    adapter.keep(BlindPeriod { from, to: None, reason: reason.to_owned() });
+                    adapter.remember(BlindPeriod { from, to: None, reason: reason.to_owned() });
                     true
                 }
             }
         })
     }
 
-    /// Blindness that was only noticed when it was over.
+    /// A blind period that was only noticed when it had ended.
     pub(super) fn was_blind(&self, address: &str, from: Timestamp, to: Timestamp, reason: &str) {
         self.change(address, |adapter| {
-            adapter.keep(BlindPeriod { from, to: Some(to.max(from)), reason: reason.to_owned() });
+            adapter.remember(BlindPeriod { from, to: Some(to.max(from)), reason: reason.to_owned() });
         });
     }
 
@@ -133,14 +134,14 @@ impl Adapter {
         }
     }
 
-    fn keep(&mut self, period: BlindPeriod) {
+    fn remember(&mut self, period: BlindPeriod) {
         if self.blind.len() == MAX_BLIND_PERIODS {
             self.blind.pop_front();
         }
         self.blind.push_back(period);
     }
 
-    fn turn_to(&mut self, now: Timestamp) {
+    fn advance_to(&mut self, now: Timestamp) {
         let slot = now.as_secs().div_euclid(RATE_SLOT_SECS);
         if slot != self.slot {
             self.in_slot_before = if slot == self.slot + 1 { self.in_slot } else { 0 };
@@ -183,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn hearing_ends_blindness_and_the_period_stays_on_record() {
+    fn an_advertisement_ends_a_blind_period_which_stays_in_the_report() {
         let health = Health::new();
         health.listening(ADAPTER, at(0));
         health.blind(ADAPTER, at(10), "bluetoothd is not running");
@@ -196,11 +197,11 @@ mod tests {
         let now = health.report(at(0), at(21))[ADAPTER].clone();
         assert_eq!((now.state, now.reason), (ScanState::Listening, None));
         assert_eq!(now.blind[0].to, Some(at(20)));
-        assert!(health.report(at(21), at(22))[ADAPTER].blind.is_empty(), "it ended before the period asked for");
+        assert!(health.report(at(21), at(22))[ADAPTER].blind.is_empty(), "it ended before the requested period");
     }
 
     #[test]
-    fn a_disabled_adapter_that_still_hears_stays_disabled() {
+    fn a_disabled_adapter_that_still_receives_stays_disabled() {
         let health = Health::new();
         health.disabled(ADAPTER, at(0));
         health.heard(ADAPTER, at(1), 1);
@@ -221,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn the_record_is_bounded() {
+    fn blind_periods_are_bounded() {
         let health = Health::new();
         for time in 0..200 {
             health.blind(ADAPTER, at(time * 2), "gone");

@@ -1,13 +1,14 @@
-//! The bounded queue between the radio and its reader. Full, it lets go of the oldest and counts it; it never makes the radio wait.
+//! The bounded queue between the radio and its reader. When it is full, the oldest items are
+//! dropped and counted; the radio never waits.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-use super::Heard;
+use super::types::Heard;
 
-/// Events, or devices of windows, that may wait: some 2 MB.
+/// The most events, or devices of windows, that may wait: about 2 MB.
 const CAPACITY: usize = 5_000;
 
 pub fn channel() -> (HeardSender, HeardReceiver) {
@@ -18,7 +19,7 @@ fn with_capacity(capacity: usize) -> (HeardSender, HeardReceiver) {
     let shared = Arc::new(Shared {
         queue: Mutex::new(Queue { items: VecDeque::new(), weight: 0, dropped: 0, closed: false }),
         arrived: Notify::new(),
-        taken: Notify::new(),
+        read: Notify::new(),
         capacity,
     });
     (HeardSender(shared.clone()), HeardReceiver(shared))
@@ -28,7 +29,7 @@ fn with_capacity(capacity: usize) -> (HeardSender, HeardReceiver) {
 struct Shared {
     queue: Mutex<Queue>,
     arrived: Notify,
-    taken: Notify,
+    read: Notify,
     capacity: usize,
 }
 
@@ -42,7 +43,7 @@ struct Queue {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, Queue> {
-        // Nothing that runs under the lock can leave the queue half changed.
+        // No code under the lock can leave the queue half changed.
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -54,7 +55,7 @@ fn weight(heard: &Heard) -> usize {
     }
 }
 
-/// The radio's end. The reader sees the end of the stream when this is dropped.
+/// The radio's end. When it is dropped, the reader sees the end of the stream.
 #[derive(Debug)]
 pub struct HeardSender(Arc<Shared>);
 
@@ -68,7 +69,7 @@ impl HeardSender {
             queue.weight += weight(&item);
             queue.items.push_back(item);
         }
-        // The newest stays even when it alone is over the bound.
+        // The newest item stays, even if it alone exceeds the bound.
         while queue.weight > self.0.capacity && queue.items.len() > 1 {
             let lost = queue.items.pop_front().as_ref().map_or(0, weight);
             queue.weight -= lost;
@@ -78,17 +79,17 @@ impl HeardSender {
         self.0.arrived.notify_one();
     }
 
-    /// Waits until half of the queue is free: for sources that can wait, as a recorded trace can.
+    /// Waits until half of the queue is free: for sources that can wait, such as a recorded trace.
     pub async fn room(&self) {
         loop {
-            let taken = self.0.taken.notified();
+            let read = self.0.read.notified();
             {
                 let queue = self.0.lock();
                 if queue.weight <= self.0.capacity / 2 || queue.closed {
                     return;
                 }
             }
-            taken.await;
+            read.await;
         }
     }
 }
@@ -105,8 +106,8 @@ impl Drop for HeardSender {
 pub struct HeardReceiver(Arc<Shared>);
 
 impl HeardReceiver {
-    /// All that waits, oldest first, as soon as there is anything; `None` once the radio has stopped and all was taken.
-    /// Nothing is lost when the future is dropped.
+    /// All waiting items, oldest first, as soon as there are any; `None` once the radio has stopped
+    /// and everything was read. Nothing is lost if the future is dropped.
     pub async fn next(&mut self) -> Option<Vec<Heard>> {
         loop {
             let arrived = self.0.arrived.notified();
@@ -116,7 +117,7 @@ impl HeardReceiver {
                     queue.weight = 0;
                     let items = std::mem::take(&mut queue.items);
                     drop(queue);
-                    self.0.taken.notify_one();
+                    self.0.read.notify_one();
                     return Some(items.into());
                 }
                 if queue.closed {
@@ -127,7 +128,8 @@ impl HeardReceiver {
         }
     }
 
-    /// Events, and devices of windows, lost since the start because the reader was too slow.
+    /// Events, and devices of windows, that were lost since the start because the reader was too
+    /// slow.
     pub fn dropped(&self) -> u64 {
         self.0.lock().dropped
     }
@@ -136,13 +138,13 @@ impl HeardReceiver {
 impl Drop for HeardReceiver {
     fn drop(&mut self) {
         self.0.lock().closed = true;
-        self.0.taken.notify_one();
+        self.0.read.notify_one();
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::HeardWindow;
+    use super::super::types::HeardWindow;
     use super::*;
     use hub_protocol::Timestamp;
     use hub_protocol::ble::{Advertisement, BleEvent};
@@ -156,31 +158,31 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_full_queue_lets_go_of_the_oldest_and_counts_it() {
+    async fn a_full_queue_drops_the_oldest_items_and_counts_them() {
         let (sender, mut receiver) = with_capacity(2);
         sender.send(vec![event("a"), event("b"), event("c")]);
         assert_eq!(receiver.dropped(), 1);
         assert_eq!(receiver.next().await, Some(vec![event("b"), event("c")]));
         sender.send(vec![event("d")]);
         drop(sender);
-        assert_eq!(receiver.next().await, Some(vec![event("d")]), "what was heard before the end is not lost");
+        assert_eq!(receiver.next().await, Some(vec![event("d")]), "items before the end are not lost");
         assert_eq!(receiver.next().await, None);
         assert_eq!(receiver.dropped(), 1);
     }
 
     #[tokio::test]
-    async fn a_source_that_can_wait_waits_for_the_reader() {
+    async fn a_source_can_wait_for_the_reader() {
         let (sender, mut receiver) = with_capacity(2);
         sender.send(vec![event("a"), event("b")]);
-        let (_, taken) = tokio::join!(sender.room(), receiver.next());
-        assert_eq!(taken.map(|items| items.len()), Some(2));
+        let (_, read) = tokio::join!(sender.room(), receiver.next());
+        assert_eq!(read.map(|items| items.len()), Some(2));
         sender.send(vec![event("a"), event("b")]);
         drop(receiver);
         sender.room().await;
     }
 
     #[tokio::test]
-    async fn an_empty_window_still_arrives() {
+    async fn an_empty_window_is_delivered() {
         let (sender, mut receiver) = with_capacity(2);
         let time = Timestamp::from_micros(0);
         let window = Heard::Window(HeardWindow { start: time, end: time, devices: Vec::new() });

@@ -1,18 +1,20 @@
-//! What an advertiser probably is, in a few words, for a person to read. Names formats and makers; decodes nothing, and nothing may
-//! depend on what it says. Identifiers are Bluetooth assigned numbers, and those that makers have published.
+//! What an advertiser probably is, in a few words for a person. Names formats and vendors; decodes
+//! nothing, and nothing may depend on the result. The identifiers are Bluetooth assigned numbers,
+//! and those that vendors have published.
 
 use hub_protocol::ble::{Advertisement, Payload};
 
-/// The most telling thing there is to say: a format, else a maker's kind of frame, else a service, else the maker.
+/// The most specific name: a format, else a vendor's kind of frame, else a service, else the
+/// vendor.
 pub fn recognise(advertisement: &Advertisement) -> Option<&'static str> {
     let services = || advertisement.service_data.iter().map(|(uuid, data)| (uuid.as_str(), data));
-    let makers = || advertisement.manufacturer_data.iter().map(|(id, data)| (id.as_str(), data));
-    makers()
-        .find_map(|(id, data)| format_of_maker(id, data))
+    let vendors = || advertisement.manufacturer_data.iter().map(|(id, data)| (id.as_str(), data));
+    vendors()
+        .find_map(|(id, data)| format_of_vendor(id, data))
         .or_else(|| services().find_map(|(uuid, data)| format_of_service(uuid, data)))
         .or_else(|| services().find_map(|(uuid, _)| service_name(uuid)))
         .or_else(|| advertisement.service_uuids.iter().find_map(|uuid| service_name(uuid)))
-        .or_else(|| makers().find_map(|(id, _)| company_name(id)))
+        .or_else(|| vendors().find_map(|(id, _)| company_name(id)))
 }
 
 fn format_of_service(uuid: &str, data: &Payload) -> Option<&'static str> {
@@ -23,7 +25,7 @@ fn format_of_service(uuid: &str, data: &Payload) -> Option<&'static str> {
         ("feaa", [0x20, ..]) if data.len() >= 14 => "Eddystone-TLM",
         ("feaa", [0x30, ..]) if data.len() >= 10 => "Eddystone-EID",
         ("feaa", [0x40 | 0x41, ..]) => "Google Find Hub tag",
-        // Bits 5 to 7 of the first byte are the version, bit 0 says encrypted.
+        // Bits 5 to 7 of the first byte are the version, bit 0 means encrypted.
         ("fcd2", [info, ..]) if info >> 5 == 2 => {
             if info & 1 == 0 {
                 "BTHome"
@@ -33,7 +35,7 @@ fn format_of_service(uuid: &str, data: &Payload) -> Option<&'static str> {
         }
         ("181c", [_, _, ..]) => "BTHome v1",
         ("181e", [_, _, ..]) => "BTHome v1 (encrypted)",
-        // Bit 3 of the frame control says encrypted.
+        // Bit 3 of the frame control means encrypted.
         ("fe95", [control, _, _, _, _, ..]) => {
             if control & 0x08 == 0 {
                 "Xiaomi MiBeacon"
@@ -48,7 +50,7 @@ fn format_of_service(uuid: &str, data: &Payload) -> Option<&'static str> {
     })
 }
 
-fn format_of_maker(id: &str, data: &Payload) -> Option<&'static str> {
+fn format_of_vendor(id: &str, data: &Payload) -> Option<&'static str> {
     let data = data.0.as_slice();
     match (id, data) {
         ("004c", [kind, ..]) => apple_kind(*kind, data),
@@ -58,7 +60,7 @@ fn format_of_maker(id: &str, data: &Payload) -> Option<&'static str> {
         ("0006", [0x01, ..]) => Some("Microsoft device"),
         ("0006", [0x03, ..]) => Some("Microsoft Swift Pair"),
         ("0075", [0x42, 0x04, ..]) => Some("Samsung TV or appliance"),
-        // AltBeacon may carry any maker's identifier.
+        // AltBeacon may have any vendor's identifier.
         (_, [0xbe, 0xac, ..]) if data.len() >= 24 => Some("AltBeacon"),
         _ => None,
     }
@@ -215,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn published_frames_are_recognised_as_what_they_are() {
+    fn published_frames_are_recognised() {
         let mut checked = 0;
         for line in VECTORS.lines() {
             let vector: Value = serde_json::from_str(line).unwrap();
@@ -245,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn makers_and_services_are_named_when_there_is_nothing_better() {
+    fn a_vendor_or_service_is_named_if_the_format_is_unknown() {
         for (vector, label) in [
             (serde_json::json!({"manufacturerData": {"004c": "1005aabb"}}), Some("Apple device nearby")),
             (serde_json::json!({"manufacturerData": {"004c": ""}}), Some("Apple")),

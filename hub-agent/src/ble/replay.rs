@@ -1,5 +1,5 @@
-//! Plays a recorded trace as if it were heard now. The whole file is checked before the first advertisement is handed on, and never
-//! held in memory.
+//! Plays a recorded trace as if its advertisements were received now. The whole file is checked
+//! before the first advertisement is delivered, and is never held in memory.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -15,14 +15,14 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::reports::Pipeline;
-use super::{RadioError, Replay, is_address, now};
+use super::types::{RadioError, Replay, is_address, now};
 
-/// The adapter a trace is heard with.
+/// The adapter of a trace.
 const ADAPTER_ADDRESS: &str = "00:00:00:00:00:00";
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
-/// What a real scan hands on at once at most.
+/// The most advertisements that a real scan delivers at once.
 const BATCH: usize = 500;
-/// Keeps a repeated trace without length from spinning.
+/// Prevents a repeated trace without length from spinning.
 const BETWEEN_ROUNDS: Duration = Duration::from_millis(100);
 /// Gaps in a trace must not keep a window open.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
@@ -69,10 +69,10 @@ async fn play(
         }
     };
     let outcome = cancel.run_until_cancelled(played).await;
-    // Before the trouble is told: what is handed on last counts as heard.
+    // Before the failure is noted: the last advertisements still count.
     pipeline.finish(now());
     if let Some(Err(error)) = outcome {
-        // It was whole when it was checked, so someone changed it.
+        // It was valid when it was checked, so somebody has changed it.
         tracing::error!(%error, "the replay stopped");
         pipeline.health().blind(ADAPTER_ADDRESS, now(), &error.to_string());
     }
@@ -81,15 +81,15 @@ async fn play(
 
 async fn play_once(replay: &Replay, length_ms: u64, pipeline: &mut Pipeline) -> Result<(), RadioError> {
     let started = Instant::now();
-    let flat_out = replay.speed == 0.0;
-    // Flat out the trace has just happened; else it happens from now on.
-    let epoch = if flat_out { now().plus_micros(-micros(length_ms as f64)) } else { now() };
-    let pace = if flat_out { 1.0 } else { replay.speed };
+    let is_unpaced = replay.speed == 0.0;
+    // As fast as possible, the trace has just ended; otherwise it begins now.
+    let epoch = if is_unpaced { now().plus_micros(-micros(length_ms as f64)) } else { now() };
+    let pace = if is_unpaced { 1.0 } else { replay.speed };
     let mut waiting = 0;
     for line in Lines::open(&replay.file)? {
         let line = line?;
         let offset = micros(line.t_ms as f64 / pace);
-        if !flat_out {
+        if !is_unpaced {
             let due = started + Duration::from_micros(offset.unsigned_abs());
             while due > Instant::now() {
                 pipeline.flush(now());
@@ -102,27 +102,27 @@ async fn play_once(replay: &Replay, length_ms: u64, pipeline: &mut Pipeline) -> 
         if waiting == BATCH {
             pipeline.flush(now());
             waiting = 0;
-            if flat_out {
+            if is_unpaced {
                 pipeline.room().await;
             } else {
-                // A replay that cannot keep its pace never sleeps, and must be stoppable all the same.
+                // A replay that is behind never sleeps, and must still be stoppable.
                 tokio::task::yield_now().await;
             }
         }
     }
     pipeline.flush(now());
-    if flat_out {
+    if is_unpaced {
         pipeline.room().await;
     }
     Ok(())
 }
 
 fn micros(ms: f64) -> i64 {
-    // Saturates, as casts from floats do.
+    // Saturates, like every cast from a float.
     (ms * 1000.0) as i64
 }
 
-/// Reads all of it, for its mistakes and its length in milliseconds.
+/// Reads the whole file, for its mistakes and its length in milliseconds.
 fn check(file: &Path) -> Result<u64, RadioError> {
     let mut last = None;
     for line in Lines::open(file)? {
@@ -212,7 +212,7 @@ struct Recorded {
 
 fn parse(text: &str) -> Result<Line, String> {
     let recorded: Recorded = serde_json::from_str(text).map_err(|error| {
-        // serde_json counts lines too, and would always say 1.
+        // serde_json also counts lines, and would always report 1.
         let message = error.to_string();
         message.split(" at line ").next().unwrap_or_default().to_owned()
     })?;
@@ -223,7 +223,7 @@ fn parse(text: &str) -> Result<Line, String> {
     if let Some(kind) = recorded.address_type.as_deref()
         && !matches!(kind, "public" | "random")
     {
-        return Err(format!("addressType is \"public\" or \"random\", not {kind:?}"));
+        return Err(format!("addressType must be \"public\" or \"random\", not {kind:?}"));
     }
     if let Some(wrong) = recorded.manufacturer_data.keys().find(|key| !is_short_id(key)) {
         return Err(format!("manufacturerData key {wrong:?} is not a company identifier of 4 lower-case hex digits"));
@@ -271,7 +271,8 @@ fn is_uuid(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Heard, Radio, RadioConfig, Source, start};
+    use super::super::types::{Heard, RadioConfig, Source};
+    use super::super::{Radio, start};
     use super::*;
     use std::io::Write;
 
@@ -298,7 +299,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn every_line_of_the_recorded_trace_is_heard() {
+    async fn every_line_of_the_recorded_trace_is_delivered() {
         let everything = RadioConfig { dedup_window: Duration::ZERO, ..RadioConfig::default() };
         let before = now();
         let radio = play(Path::new(TRACE), 0.0, everything).unwrap();
@@ -318,7 +319,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_line_becomes_the_advertisement_it_recorded_at_its_time_over_the_speed() {
+    async fn a_line_is_delivered_at_its_time_divided_by_the_speed() {
         let file = trace(concat!(
             r#"{"t_ms":0,"address":"aa:bb:cc:dd:ee:ff","rssi":-40}"#,
             "\n\n",
@@ -341,7 +342,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_bad_line_is_refused_with_its_number_before_anything_is_heard() {
+    async fn a_malformed_line_is_refused_with_its_number_before_anything_is_delivered() {
         let good = r#"{"t_ms":5,"address":"AA:BB:CC:DD:EE:FF","rssi":-40}"#;
         for (bad, expected) in [
             ("{", "EOF"),
@@ -380,7 +381,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_repeated_trace_goes_on_until_cancelled() {
+    async fn a_repeated_trace_continues_until_cancelled() {
         let file = trace(r#"{"t_ms":0,"address":"AA:BB:CC:DD:EE:FF","rssi":-40}"#);
         let cancel = CancellationToken::new();
         let replay = Replay { file: file.path().to_owned(), speed: 0.0, repeat: true };

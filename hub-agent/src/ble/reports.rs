@@ -1,5 +1,6 @@
-//! From every advertisement to what is worth reporting: de-duplication, and windows that sum up each device. Bounded in memory, and
-//! never reads a clock: time is that of the advertisements, and of whoever calls `flush`.
+//! Selects what is reported of all advertisements: de-duplicates them, and aggregates them over
+//! windows by device. Bounded in memory, and never reads a clock: the time is that of the
+//! advertisements, and of the caller of `flush`.
 
 use std::collections::HashMap;
 use std::collections::hash_map::{Entry, RandomState};
@@ -9,17 +10,18 @@ use std::time::Duration;
 use hub_protocol::Timestamp;
 use hub_protocol::ble::{Advertisement, BleDeviceWindow, BleEvent};
 
+use super::health::Health;
 use super::outlet::HeardSender;
-use super::{Health, Heard, HeardWindow, RadioConfig};
+use super::types::{Heard, HeardWindow, RadioConfig};
 
-/// Payloads remembered for de-duplication.
+/// The most payloads that are remembered for de-duplication.
 const MAX_REMEMBERED: usize = 16_384;
-/// A window with so many devices closes early.
+/// A window with this many devices closes early.
 const MAX_WINDOW_DEVICES: usize = 2_000;
-/// "Not available" as a signal strength, in Bluetooth's own words.
+/// "Not available" as a signal strength, as Bluetooth defines it.
 const RSSI_UNKNOWN: i16 = 127;
 
-/// Takes in every advertisement of one source and hands on what the configuration asks for.
+/// Accepts every advertisement of one source and delivers what the configuration selects.
 #[derive(Debug)]
 pub struct Pipeline {
     single_events: bool,
@@ -27,7 +29,8 @@ pub struct Pipeline {
     window: Option<Window>,
     hasher: RandomState,
     ready: Vec<Heard>,
-    /// Advertisements by adapter since the last flush. There are few adapters: a list is the fastest map.
+    /// Advertisements by adapter since the last flush. There are few adapters: a list is the
+    /// fastest map.
     counts: Vec<(String, u64)>,
     health: Health,
     sender: HeardSender,
@@ -72,7 +75,7 @@ impl Pipeline {
         }
     }
 
-    /// Hands on what has gathered, with the window if its time is over.
+    /// Delivers what has gathered, and the window if it has ended.
     pub fn flush(&mut self, now: Timestamp) {
         for (adapter, count) in self.counts.iter_mut().filter(|(_, count)| *count > 0) {
             self.health.heard(adapter, now, *count);
@@ -84,7 +87,7 @@ impl Pipeline {
         self.sender.send(std::mem::take(&mut self.ready));
     }
 
-    /// Hands on everything, the unfinished window too.
+    /// Delivers everything, including the unfinished window.
     pub fn finish(&mut self, now: Timestamp) {
         self.flush(now);
         if let Some(window) = &mut self.window {
@@ -99,7 +102,7 @@ impl Pipeline {
     }
 }
 
-/// Everything an advertiser said and who it is, but not how strongly it arrived or who heard it.
+/// The advertiser and everything it sent, but not the signal strength or the adapter.
 fn payload_hash(hasher: &RandomState, advertisement: &Advertisement) -> u64 {
     let mut state = hasher.build_hasher();
     advertisement.address.hash(&mut state);
@@ -111,7 +114,7 @@ fn payload_hash(hasher: &RandomState, advertisement: &Advertisement) -> u64 {
     state.finish()
 }
 
-/// When each payload was reported last.
+/// When each payload was last reported.
 #[derive(Debug)]
 struct Dedup {
     window_micros: i64,
@@ -145,7 +148,8 @@ impl Dedup {
         }
     }
 
-    /// Forgets what is over, then the older part of the rest until a quarter is free: reporting twice beats growing.
+    /// Forgets expired payloads, then the oldest until a quarter is free: reporting one twice is
+    /// better than growing.
     fn prune(&mut self, now: Timestamp) {
         let mut horizon = self.window_micros;
         while self.reported.len() > self.capacity / 4 * 3 {
@@ -155,7 +159,7 @@ impl Dedup {
     }
 }
 
-/// A clock that was set back makes nothing a duplicate.
+/// If the clock was set back, nothing is a duplicate.
 fn within(before: Timestamp, at: Timestamp, window_micros: i64) -> bool {
     (0..window_micros).contains(&at.as_micros().saturating_sub(before.as_micros()))
 }
@@ -196,7 +200,7 @@ impl Window {
 
     fn close_if_due(&mut self, now: Timestamp) -> Option<HeardWindow> {
         let start = self.start?;
-        // Over too when the clock was set back: a window whose end is before its start says nothing.
+        // A window also ends when the clock was set back: its end must not be before its start.
         let open = within(start, now, self.length_micros) && self.devices.len() < MAX_WINDOW_DEVICES;
         if open { None } else { self.close(now) }
     }
@@ -281,7 +285,7 @@ mod tests {
             for item in items {
                 match item {
                     Heard::Event(event) => events.push((event.observed_at.as_secs(), event.payload.rssi)),
-                    Heard::Window(window) => panic!("no window was asked for: {window:?}"),
+                    Heard::Window(window) => panic!("no window was requested: {window:?}"),
                 }
             }
         }
@@ -289,13 +293,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_payload_is_reported_once_in_its_window_with_the_rssi_of_the_moment() {
+    async fn a_payload_is_reported_once_in_its_window_with_its_current_rssi() {
         let (mut pipeline, mut receiver) = pipeline(RadioConfig::default());
         for (time, rssi, data) in [(0, -50, 1), (1, -60, 1), (5, -61, 2), (9, -62, 1), (10, -63, 1), (14, -64, 2)] {
             pipeline.heard(at(time), &heard("AA:00:00:00:00:01", rssi, &[data]));
         }
         pipeline.heard(at(14), &heard("AA:00:00:00:00:02", -70, &[1]));
-        assert_eq!(pipeline.health().advertisements(), 0, "counted when handed on");
+        assert_eq!(pipeline.health().advertisements(), 0, "counted on delivery");
         let health = pipeline.health().clone();
         pipeline.finish(at(14));
         drop(pipeline);
@@ -304,7 +308,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_window_of_zero_reports_everything_and_a_clock_set_back_hides_nothing() {
+    async fn everything_is_reported_without_a_window_or_after_the_clock_was_set_back() {
         let config = RadioConfig { dedup_window: Duration::ZERO, ..RadioConfig::default() };
         let (mut all, mut receiver) = pipeline(config);
         all.heard(at(1), &heard("AA:00:00:00:00:01", -50, &[1]));
@@ -322,14 +326,14 @@ mod tests {
     }
 
     #[test]
-    fn memory_stays_bounded_when_every_payload_is_new() {
+    fn remembered_payloads_are_bounded() {
         let mut dedup = Dedup::new(Duration::from_secs(10), 100);
         for payload in 0..10_000 {
             assert!(dedup.is_new(payload, Timestamp::from_micros(i64::try_from(payload).unwrap() * 10)));
             assert!(dedup.reported.len() <= 100);
         }
         assert!(!dedup.is_new(9_999, Timestamp::from_micros(100_000)), "the newest is still remembered");
-        // All at one moment: nothing is older than anything else, and still there is a bound.
+        // All at one moment: none is older than another, and the bound still holds.
         for payload in 20_000..30_000 {
             assert!(dedup.is_new(payload, Timestamp::from_micros(200_000)));
             assert!(dedup.reported.len() <= 100);
@@ -337,7 +341,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn windows_sum_up_each_device_and_keep_its_last_payload() {
+    async fn windows_aggregate_each_device_and_keep_its_last_payload() {
         let config = RadioConfig {
             single_events: false,
             report_window: Some(Duration::from_secs(60)),
@@ -359,7 +363,7 @@ mod tests {
             .into_iter()
             .map(|item| match item {
                 Heard::Window(window) => window,
-                Heard::Event(event) => panic!("single events were not asked for: {event:?}"),
+                Heard::Event(event) => panic!("no single event was requested: {event:?}"),
             })
             .collect();
         assert_eq!(receiver.next().await, None);
@@ -377,7 +381,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_window_with_very_many_devices_closes_early() {
+    async fn a_window_with_too_many_devices_closes_early() {
         let config = RadioConfig {
             single_events: false,
             report_window: Some(Duration::from_secs(3600)),

@@ -1,6 +1,7 @@
-//! What is heard, for apps on this hub: a socket with one JSON document a line. Who is too slow loses lines and is told how many; nobody makes
-//! the radio wait, and while nobody listens this costs nothing. Apps are told, and never listened to. There is a last place for everybody:
-//! who holds the most loses the oldest of them to whoever comes.
+//! The advertisements for apps on this hub: a socket with one JSON document per line. A listener
+//! that is too slow loses lines and receives their number; no listener makes the radio wait, and
+//! without listeners this costs nothing. Nothing is read from listeners. A new listener always gets
+//! a place: the process with the most places loses its oldest one.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -18,16 +19,16 @@ use tokio::sync::broadcast::{Receiver, Sender, error::RecvError, error::TryRecvE
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
-use super::Heard;
+use super::types::Heard;
 
-/// Lines a listener may be behind. They are kept once for all listeners: some 500 KB.
+/// How many lines a listener may be behind. They are stored once for all listeners: about 500 KB.
 const CAPACITY: usize = 1_024;
 const MAX_LISTENERS: usize = 16;
-/// Lines are written together up to so many bytes.
+/// Lines are written together up to this many bytes.
 const WRITE_BYTES: usize = 16 << 10;
-/// A listener that takes nothing for so long is cut off: others may want its place.
+/// A listener that reads nothing for this long is disconnected: others may need its place.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// When no listener could be let in.
+/// The wait after a connection could not be accepted.
 const AFTER_AN_ERROR: Duration = Duration::from_secs(1);
 
 /// A line of the socket.
@@ -43,22 +44,22 @@ enum Line<'a> {
         #[serde(flatten)]
         device: &'a BleDeviceWindow,
     },
-    /// So many lines are missing here: the listener was too slow.
+    /// This many lines are missing here: the listener was too slow.
     Lost { lines: u64 },
-    /// There are too many listeners, and this one makes room for another.
+    /// There are too many listeners, and this one is disconnected for a new one.
     Full,
 }
 
 impl Line<'_> {
     fn bytes(&self) -> Bytes {
-        // Maps of strings and numbers: there is nothing in them that JSON cannot say.
+        // Maps of strings and numbers can always be encoded.
         let mut line = serde_json::to_vec(self).unwrap_or_default();
         line.push(b'\n');
         line.into()
     }
 }
 
-/// Everybody who listens.
+/// All listeners.
 #[derive(Clone, Debug)]
 pub struct Listeners(Sender<Bytes>);
 
@@ -69,32 +70,32 @@ impl Default for Listeners {
 }
 
 impl Listeners {
-    /// Hands on what was heard. Never waits.
-    pub fn tell(&self, heard: &[Heard]) {
+    /// Sends advertisements to all listeners. Never waits.
+    pub fn send(&self, heard: &[Heard]) {
         if self.0.receiver_count() == 0 {
             return;
         }
-        let tell = |line: Line<'_>| {
-            // The last listener may have left meanwhile.
+        let send_line = |line: Line<'_>| {
+            // The last listener may have disconnected meanwhile.
             let _ = self.0.send(line.bytes());
         };
         for heard in heard {
             match heard {
-                Heard::Event(event) => tell(Line::Event(event)),
+                Heard::Event(event) => send_line(Line::Event(event)),
                 Heard::Window(window) => {
                     for device in &window.devices {
-                        tell(Line::Window { window_start: window.start, window_end: window.end, device });
+                        send_line(Line::Window { window_start: window.start, window_end: window.end, device });
                     }
                 }
             }
         }
     }
 
-    /// Serves the socket until it is dropped. Everybody who can enter its directory may listen.
+    /// Serves the socket until it is dropped. Every user who can enter its directory can connect.
     pub async fn serve(&self, path: &Path) -> io::Result<()> {
         if let Some(directory) = path.parent().filter(|directory| !directory.exists()) {
             fs::DirBuilder::new().mode(0o755).create(directory)?;
-            // Whatever the umask is: apps run as users of their own.
+            // Independent of the umask: apps run as users of their own.
             fs::set_permissions(directory, fs::Permissions::from_mode(0o755))?;
         }
         match fs::remove_file(path) {
@@ -113,10 +114,10 @@ impl Listeners {
             };
             let stream = match accepted {
                 Ok((stream, _)) => stream,
-                // Such as no descriptor being left: that passes.
+                // For example, there is no free file descriptor: that is temporary.
                 Err(error) => {
                     if refused != Some(error.kind()) {
-                        tracing::warn!(%error, "an app cannot be let in to hear what this hub hears; it is tried again");
+                        tracing::warn!(%error, "an app's connection to the BLE socket cannot be accepted; it is tried again");
                         refused = Some(error.kind());
                     }
                     tokio::time::sleep(AFTER_AN_ERROR).await;
@@ -124,17 +125,17 @@ impl Listeners {
                 }
             };
             refused = None;
-            places.retain(|place| !place.leave.is_closed());
+            places.retain(|place| !place.disconnect.is_closed());
             if places.len() >= MAX_LISTENERS
-                && let Some(place) = who_makes_room(&places)
+                && let Some(place) = place_to_free(&places)
             {
-                let _ = places.remove(place).leave.send(());
+                let _ = places.remove(place).disconnect.send(());
             }
-            let (leave, left) = oneshot::channel();
-            // Users cannot be told apart from within a user namespace, but processes can.
+            let (disconnect, disconnected) = oneshot::channel();
+            // Within a user namespace users are indistinguishable, but processes are not.
             let process = stream.peer_cred().ok().and_then(|peer| peer.pid());
-            places.push(Place { process, leave });
-            served.spawn(feed(stream, self.0.subscribe(), left));
+            places.push(Place { process, disconnect });
+            served.spawn(feed(stream, self.0.subscribe(), disconnected));
         }
     }
 }
@@ -142,19 +143,19 @@ impl Listeners {
 /// A listener's place.
 struct Place {
     process: Option<i32>,
-    /// Closed when it has ended.
-    leave: oneshot::Sender<()>,
+    /// Closed when the listener has ended.
+    disconnect: oneshot::Sender<()>,
 }
 
-/// The oldest of those that the process with the most places holds.
-fn who_makes_room(places: &[Place]) -> Option<usize> {
+/// The oldest place of the process with the most places.
+fn place_to_free(places: &[Place]) -> Option<usize> {
     let held = |place: &Place| places.iter().filter(|other| other.process == place.process).count();
     let most = places.iter().map(held).max()?;
     places.iter().position(|place| held(place) == most)
 }
 
-/// Until the listener closes its end, or takes nothing any more.
-async fn feed(mut stream: UnixStream, mut lines: Receiver<Bytes>, mut left: oneshot::Receiver<()>) {
+/// Until the listener disconnects, or reads nothing any more.
+async fn feed(mut stream: UnixStream, mut lines: Receiver<Bytes>, mut disconnected: oneshot::Receiver<()>) {
     let (mut read, mut write) = stream.split();
     let mut nothing = [0; 64];
     let mut buffer = Vec::new();
@@ -165,12 +166,13 @@ async fn feed(mut stream: UnixStream, mut lines: Receiver<Bytes>, mut left: ones
                 Err(RecvError::Lagged(lost)) => buffer.extend_from_slice(&Line::Lost { lines: lost }.bytes()),
                 Err(RecvError::Closed) => return,
             },
-            // What a listener says is not read: only that it is still there.
-            said = read.read(&mut nothing) => match said {
+            // What a listener sends is discarded: it only shows that the listener is still
+            // connected.
+            sent = read.read(&mut nothing) => match sent {
                 Ok(length) if length > 0 => continue,
                 _ => return,
             },
-            _ = &mut left => {
+            _ = &mut disconnected => {
                 let _ = write.try_write(&Line::Full.bytes());
                 return;
             }
@@ -187,15 +189,15 @@ async fn feed(mut stream: UnixStream, mut lines: Receiver<Bytes>, mut left: ones
                 Ok(Ok(())) => buffer.clear(),
                 _ => return,
             },
-            // It could only be told in the middle of a line.
-            _ = &mut left => return,
+            // The line would be in the middle of another.
+            _ = &mut disconnected => return,
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::HeardWindow;
+    use super::super::types::HeardWindow;
     use super::*;
     use hub_protocol::ble::Advertisement;
     use serde_json::{Value, json};
@@ -243,7 +245,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_heard_is_a_line_each() {
+    async fn each_advertisement_is_one_line() {
         let served = Served::start();
         let (mut one, mut other) = (served.connect().await, served.connect().await);
         served.until_listening(2).await;
@@ -257,7 +259,7 @@ mod tests {
             payload: Advertisement { address: "w".into(), ..Advertisement::default() },
         };
         let (start, end) = (Timestamp::from_micros(0), Timestamp::from_micros(60_000_000));
-        served.listeners.tell(&[event(1), Heard::Window(HeardWindow { start, end, devices: vec![device] })]);
+        served.listeners.send(&[event(1), Heard::Window(HeardWindow { start, end, devices: vec![device] })]);
         for listener in [&mut one, &mut other] {
             let line = next(listener).await;
             assert_eq!((&line["type"], &line["address"]), (&json!("event"), &json!("1")), "{line}");
@@ -271,11 +273,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_slow_listener_is_told_what_it_lost_and_holds_up_nobody() {
+    async fn a_slow_listener_receives_the_number_of_lost_lines_and_delays_nobody() {
         let served = Served::start();
         let (mut slow, mut quick) = (served.connect().await, served.connect().await);
         served.until_listening(2).await;
-        let (mut told, mut quick_lost) = (0_u64, 0);
+        let (mut sent_lines, mut quick_lost) = (0_u64, 0);
         let quick = tokio::spawn(async move {
             let mut seen = 0;
             while seen + quick_lost < 20_000 {
@@ -289,13 +291,13 @@ mod tests {
         });
         for hundred in 0..200 {
             let heard: Vec<Heard> = (0..100).map(|number| event(hundred * 100 + number)).collect();
-            served.listeners.tell(&heard);
-            told += 100;
+            served.listeners.send(&heard);
+            sent_lines += 100;
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
-        assert_eq!(quick.await.unwrap(), 0, "a quick one loses nothing beside a slow one");
+        assert_eq!(quick.await.unwrap(), 0, "a slow listener does not cost a quick one any line");
         let (mut seen, mut lost, mut expected) = (0, 0, 0);
-        while seen + lost < told {
+        while seen + lost < sent_lines {
             let line = next(&mut slow).await;
             match line["type"].as_str() {
                 Some("lost") => {
@@ -303,17 +305,17 @@ mod tests {
                     expected += line["lines"].as_u64().unwrap();
                 }
                 _ => {
-                    assert_eq!(line["address"], json!(expected.to_string()), "the gap is where it is told");
+                    assert_eq!(line["address"], json!(expected.to_string()), "the gap is where it is sent_lines");
                     seen += 1;
                     expected += 1;
                 }
             }
         }
-        assert!(lost > 0, "{lost} of {told} lost");
+        assert!(lost > 0, "{lost} of {sent_lines} lost");
     }
 
     #[tokio::test]
-    async fn who_comes_last_finds_a_place_and_the_oldest_makes_room() {
+    async fn a_new_listener_replaces_the_oldest() {
         let served = Served::start();
         let mut listening = Vec::new();
         for count in 1..=MAX_LISTENERS {
@@ -325,26 +327,26 @@ mod tests {
         assert_eq!(next(&mut oldest).await, json!({"type": "full"}));
         assert_eq!(oldest.next_line().await.unwrap(), None);
         served.until_listening(MAX_LISTENERS).await;
-        served.listeners.tell(&[event(7)]);
+        served.listeners.send(&[event(7)]);
         assert_eq!(next(&mut late).await["address"], json!("7"));
         assert_eq!(next(&mut listening[0]).await["address"], json!("7"), "the others stay");
         listening.truncate(1);
         served.until_listening(2).await;
         let mut later = served.connect().await;
         served.until_listening(3).await;
-        served.listeners.tell(&[event(8)]);
+        served.listeners.send(&[event(8)]);
         for listener in [&mut late, &mut later, &mut listening[0]] {
-            assert_eq!(next(listener).await["address"], json!("8"), "places that were left are free");
+            assert_eq!(next(listener).await["address"], json!("8"), "places that were disconnected are free");
         }
     }
 
     #[test]
-    fn one_app_cannot_shut_out_the_others() {
-        let place = |process| Place { process: Some(process), leave: oneshot::channel().0 };
+    fn one_app_cannot_take_the_places_of_others() {
+        let place = |process| Place { process: Some(process), disconnect: oneshot::channel().0 };
         let places: Vec<Place> = [1, 2, 2, 3, 2, 3].map(place).into();
-        assert_eq!(who_makes_room(&places), Some(1), "the oldest of the process that holds the most");
+        assert_eq!(place_to_free(&places), Some(1), "the oldest of the process that holds the most");
         let places: Vec<Place> = [1, 2, 3].map(place).into();
-        assert_eq!(who_makes_room(&places), Some(0));
-        assert_eq!(who_makes_room(&[]), None);
+        assert_eq!(place_to_free(&places), Some(0));
+        assert_eq!(place_to_free(&[]), None);
     }
 }

@@ -1,4 +1,4 @@
-//! `hub-agent claim`: has the running agent claim the hub, or does it itself when none runs.
+//! `hub-agent claim`: has the running agent claim the hub, or claims it itself if no agent runs.
 
 use std::io::{Read, Write};
 use std::os::unix::fs::MetadataExt;
@@ -9,8 +9,9 @@ use std::sync::Arc;
 
 use secrecy::{ExposeSecret, SecretString};
 
+use super::output;
 use crate::clock::Clock;
-use crate::cloud::Service;
+use crate::cloud::{self, Service};
 use crate::config::{self, ClaimArgs, ServiceArgs};
 use crate::control::{self, ClaimReply};
 use crate::error::Failure;
@@ -18,26 +19,26 @@ use crate::identity::StateDir;
 use crate::spool::{Spool, SpoolConfig};
 use crate::status::Status;
 
-/// Far longer than any code.
+/// Far longer than any claim code.
 const LONGEST_CODE_BYTES: usize = 256;
 
-/// Set when this command began as another user, and has read the code already.
+/// Set when this command started as another user and has already read the code.
 const CODE_ON_STDIN: &str = "HUB_AGENT_CLAIM_CODE_ON_STDIN";
 
 pub async fn claim(args: ClaimArgs) -> Result<(), Failure> {
     let code = read_code(&args)?;
     check_code(code.expose_secret())?;
-    if let Some(running) = control::ask_status(&args.common.state_dir)? {
-        say_ignored(&args.service, &running);
+    if let Some(running) = control::request_status(&args.common.state_dir)? {
+        warn_ignored(&args.service, &running);
     }
-    let reply = match control::ask_claim(&args.common.state_dir, &code)? {
+    let reply = match control::request_claim(&args.common.state_dir, &code)? {
         Some(reply) => reply,
-        None => claim_alone(&args, &code).await?,
+        None => claim_without_agent(&args, &code).await?,
     };
     let hub_uuid = reply.into_result()?;
     let outcome = format!("this hub is claimed: {hub_uuid}");
-    // The code is used up: what came of it is said one way or the other.
-    super::print(&format!("{outcome}\n")).map_err(|failure| Failure::Failed(format!("{outcome}; {failure}")))
+    // The code is used: the outcome is printed even if standard output fails.
+    output::print(&format!("{outcome}\n")).map_err(|failure| Failure::Failed(format!("{outcome}; {failure}")))
 }
 
 fn read_code(args: &ClaimArgs) -> Result<SecretString, Failure> {
@@ -56,17 +57,18 @@ fn read_code(args: &ClaimArgs) -> Result<SecretString, Failure> {
     Ok(SecretString::from(text.trim().to_owned()))
 }
 
-/// What can be no code is not sent anywhere.
+/// Text that cannot be a code is not sent anywhere.
 fn check_code(code: &str) -> Result<(), Failure> {
     match code.trim().len() {
         0 => Err(Failure::Failed("the claim code is empty".into())),
         1..=LONGEST_CODE_BYTES => Ok(()),
-        length => Err(Failure::Failed(format!("that is no claim code: it has {length} characters"))),
+        length => Err(Failure::Failed(format!("that is not a claim code: it has {length} characters"))),
     }
 }
 
-/// A running agent claims the hub as it was started: settings of this command that differ have no say.
-fn say_ignored(given: &ServiceArgs, running: &Status) {
+/// A running agent claims the hub with its own settings: those of this command that differ have no
+/// effect.
+fn warn_ignored(given: &ServiceArgs, running: &Status) {
     let url = config::service_url(given).ok().map(|url| url.to_string());
     for (setting, given, used) in [
         ("service-url", url.as_ref(), Some(&running.service_url)),
@@ -83,19 +85,21 @@ fn say_ignored(given: &ServiceArgs, running: &Status) {
     }
 }
 
-/// Root has no business writing where another user may have put links, and what is root's locks the agent out: this command becomes the state
-/// directory's owner. Returns when it is that already.
+/// This command becomes the state directory's owner. Root must not write where another user may
+/// have placed links, and files of root would lock the agent out. Returns if it is the owner
+/// already.
 fn become_owner(state_dir: &Path, code: &SecretString) -> Result<(), Failure> {
-    // What does not exist yet systemd gives to the agent's user, with all in it.
+    // systemd gives a directory that does not exist yet to the agent's user, with everything in it.
     let Ok(found) = std::fs::metadata(state_dir) else { return Ok(()) };
     if !rustix::process::geteuid().is_root() || found.uid() == 0 {
         return Ok(());
     }
     let cannot = |error: std::io::Error| {
         let (dir, uid) = (state_dir.display(), found.uid());
-        Failure::Failed(format!("{dir} belongs to user {uid}, as whom this command cannot run: {error}"))
+        Failure::Failed(format!("{dir} belongs to user {uid}, and this command cannot run as that user: {error}"))
     };
-    // Its file may be root's alone, and standard input has been read.
+    // The code is passed on: its file may be readable by root only, and standard input has been
+    // read.
     let (read, mut write) = std::io::pipe().map_err(cannot)?;
     write.write_all(code.expose_secret().as_bytes()).map_err(cannot)?;
     drop(write);
@@ -109,15 +113,15 @@ fn become_owner(state_dir: &Path, code: &SecretString) -> Result<(), Failure> {
     Err(cannot(error))
 }
 
-async fn claim_alone(args: &ClaimArgs, code: &SecretString) -> Result<ClaimReply, Failure> {
+async fn claim_without_agent(args: &ClaimArgs, code: &SecretString) -> Result<ClaimReply, Failure> {
     become_owner(&args.common.state_dir, code)?;
     let state_dir = Arc::new(StateDir::open(&args.common.state_dir)?);
     let clock = Arc::new(Clock::new());
     let service = Service::new(&args.service, state_dir.clone(), clock.clone())?;
-    // What an earlier run heard for an owner the hub no longer has is dropped with the claim.
+    // Records of an owner that the hub no longer has are dropped with the claim.
     let spool = Spool::start(SpoolConfig::of(state_dir.path()), clock, || {})
         .map_err(|error| Failure::Failed(format!("the spool cannot be opened: {error}")))?;
-    let claimed = service.claim(code, &spool).await.map(|credentials| credentials.hub_uuid);
+    let claimed = cloud::claim(&service, code, &spool).await.map(|credentials| credentials.hub_uuid);
     spool.close().await.map_err(|error| Failure::Failed(error.to_string()))?;
     Ok(ClaimReply::from(claimed))
 }

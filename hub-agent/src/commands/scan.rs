@@ -1,8 +1,7 @@
-//! `hub-agent scan`: what is on the air around this hub, live. Listens beside a running agent without disturbing it, sends nothing anywhere,
-//! and leaves the terminal as it found it.
+//! `hub-agent scan`: the advertisements around this hub, live. Scans beside a running agent without
+//! disturbing it, sends nothing anywhere, and restores the terminal.
 
 use std::io::{self, IsTerminal, Write};
-use std::path::PathBuf;
 use std::time::Duration;
 
 use hub_protocol::ble::BleEvent;
@@ -13,50 +12,26 @@ use tokio_util::sync::CancellationToken;
 
 use super::scan_table::{Screen, Table};
 use crate::ble::recognise::recognise;
-use crate::ble::{self, Heard, Radio, RadioConfig, Replay, ScanMode, Source};
+use crate::ble::{self, Heard, Radio, RadioConfig, Replay, Source};
+use crate::config::{ScanArgs, ScanMode};
 use crate::error::Failure;
 use crate::signals;
 
 const REFRESH: Duration = Duration::from_millis(500);
-
-#[derive(Debug, clap::Args)]
-pub struct ScanArgs {
-    /// One JSON object an advertisement and line, in the fields of the upload format
-    #[arg(long)]
-    json: bool,
-    /// Use only this adapter; may be given again
-    #[arg(long, value_name = "ADDRESS")]
-    adapter: Vec<String>,
-    /// End after so many seconds
-    #[arg(long, value_name = "SECONDS")]
-    duration: Option<u64>,
-    /// Ask advertisers for their scan responses (names, mostly)
-    #[arg(long, conflicts_with = "passive")]
-    active: bool,
-    /// Only listen; BlueZ has to have advertisement monitors (bluetoothd --experimental)
-    #[arg(long)]
-    passive: bool,
-    /// Play a recorded trace instead of listening (JSON Lines, also compressed with zstd)
-    #[arg(long, value_name = "FILE")]
-    replay: Option<PathBuf>,
-    /// With --replay: 2 is twice as fast as recorded, 0 as fast as possible
-    #[arg(long, value_name = "N", default_value_t = 1.0, requires = "replay")]
-    replay_speed: f64,
-}
 
 /// One line of `--json`.
 #[derive(Serialize)]
 struct Line<'a> {
     #[serde(flatten)]
     event: &'a BleEvent,
-    /// What it probably is, for a person.
+    /// What the advertiser probably is, for a person.
     #[serde(skip_serializing_if = "Option::is_none")]
     what: Option<&'static str>,
 }
 
 pub async fn scan(args: ScanArgs) -> Result<(), Failure> {
     match listen(args).await {
-        // Whoever read our output has gone: that is an end like any other.
+        // A reader that has closed the pipe is not an error.
         Err(ScanError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         outcome => outcome.map_err(|error| Failure::Failed(error.to_string())),
     }
@@ -68,8 +43,8 @@ enum ScanError {
     Radio(#[from] ble::RadioError),
     #[error("cannot write: {0}")]
     Output(#[from] io::Error),
-    #[error("{0}\nnothing can be heard; `hub-agent check` looks into it and says how to mend it")]
-    Deaf(String),
+    #[error("{0}\nno advertisements can be received; `hub-agent check` shows the cause and how to fix it")]
+    Blind(String),
 }
 
 async fn listen(args: ScanArgs) -> Result<(), ScanError> {
@@ -97,10 +72,10 @@ async fn listen(args: ScanArgs) -> Result<(), ScanError> {
     }
 }
 
-/// Ends with a signal, or the time.
+/// Ends with a signal, or after the duration.
 async fn stop_signal(duration_secs: Option<u64>) {
-    let asked = async {
-        if signals::asked_to_stop().await.is_err() {
+    let signalled = async {
+        if signals::until_stopped().await.is_err() {
             std::future::pending().await
         }
     };
@@ -111,7 +86,7 @@ async fn stop_signal(duration_secs: Option<u64>) {
         }
     };
     tokio::select! {
-        () = asked => {}
+        () = signalled => {}
         () = timed_out => {}
     }
 }
@@ -119,15 +94,15 @@ async fn stop_signal(duration_secs: Option<u64>) {
 async fn print_lines(mut radio: Radio, stop: impl Future<Output = ()>, json: bool) -> Result<(), ScanError> {
     tokio::pin!(stop);
     let mut output = io::BufWriter::new(io::stdout().lock());
-    let mut is_deaf = std::pin::pin!(deafness(&radio));
-    let mut heard_any = false;
+    let mut is_blind = std::pin::pin!(blindness(&radio));
+    let mut has_heard = false;
     loop {
         tokio::select! {
             () = &mut stop => return Ok(()),
-            reason = &mut is_deaf, if !heard_any => return Err(ScanError::Deaf(reason)),
+            reason = &mut is_blind, if !has_heard => return Err(ScanError::Blind(reason)),
             heard = radio.heard.next() => {
                 let Some(heard) = heard else { return Ok(()) };
-                heard_any = true;
+                has_heard = true;
                 for event in events(heard) {
                     print_line(&mut output, &event, json)?;
                 }
@@ -152,7 +127,7 @@ fn print_line(output: &mut impl Write, event: &BleEvent, json: bool) -> io::Resu
 fn events(heard: Vec<Heard>) -> impl Iterator<Item = BleEvent> {
     heard.into_iter().filter_map(|heard| match heard {
         Heard::Event(event) => Some(event),
-        // None was asked for.
+        // None is requested.
         Heard::Window(_) => None,
     })
 }
@@ -163,15 +138,15 @@ async fn show_table(mut radio: Radio, stop: impl Future<Output = ()>) -> Result<
     let mut table = Table::default();
     let mut screen = None;
     let mut refresh = tokio::time::interval(REFRESH);
-    let mut is_deaf = std::pin::pin!(deafness(&radio));
-    let mut heard_any = false;
+    let mut is_blind = std::pin::pin!(blindness(&radio));
+    let mut has_heard = false;
     loop {
         tokio::select! {
             () = &mut stop => break,
-            reason = &mut is_deaf, if !heard_any => return Err(ScanError::Deaf(reason)),
+            reason = &mut is_blind, if !has_heard => return Err(ScanError::Blind(reason)),
             heard = radio.heard.next() => {
                 let Some(heard) = heard else { break };
-                heard_any = true;
+                has_heard = true;
                 for event in events(heard) {
                     table.heard(&event);
                 }
@@ -179,8 +154,8 @@ async fn show_table(mut radio: Radio, stop: impl Future<Output = ()>) -> Result<
             _ = refresh.tick() => {
                 let screen = match &mut screen {
                     Some(screen) => screen,
-                    // Not before now: an error at the start belongs on the screen it was typed on.
-                    None if heard_any || started.elapsed() > REFRESH => screen.insert(Screen::enter()?),
+                    // Not earlier: an error at the start must stay on the normal screen.
+                    None if has_heard || started.elapsed() > REFRESH => screen.insert(Screen::enter()?),
                     None => continue,
                 };
                 screen.draw(&table.render(screen.size(), &status(&radio, started), ble::now()))?;
@@ -209,8 +184,8 @@ fn status(radio: &Radio, started: Instant) -> String {
     line
 }
 
-/// Waits until it is certain that no adapter listens, and says why.
-fn deafness(radio: &Radio) -> impl Future<Output = String> + use<> {
+/// Waits until it is certain that no adapter listens. Returns why.
+fn blindness(radio: &Radio) -> impl Future<Output = String> + use<> {
     let (mut trouble, health) = (radio.trouble.clone(), radio.health.clone());
     async move {
         loop {

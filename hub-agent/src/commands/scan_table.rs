@@ -1,5 +1,5 @@
-//! The table of `hub-agent scan`: which rows, in which order, cut to the terminal. What comes from the air is never written to a terminal
-//! as it is.
+//! The table of `hub-agent scan`: its rows, their order, cut to the terminal's size. Text from
+//! advertisements is never written to a terminal unchanged.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -10,10 +10,11 @@ use hub_protocol::ble::BleEvent;
 
 use crate::ble::recognise::recognise;
 
-/// Devices unheard for so long leave the table.
+/// Devices that were silent for this long are removed.
 const FORGET_SECS: i64 = 120;
 const MAX_ROWS: usize = 2_000;
-/// Rows are in bands of signal strength, and stay in their band until they are clearly out of it: a table that jumps cannot be read.
+/// Rows are grouped in bands of signal strength, and stay in a band until they are clearly out of
+/// it: a table whose rows jump cannot be read.
 const BAND_DBM: f64 = 10.0;
 const LEAVE_BAND_DBM: f64 = 8.0;
 const ADDRESS_COLUMNS: usize = 17;
@@ -58,7 +59,7 @@ impl Table {
         if let Some(name) = &advertisement.name {
             row.name = printable(name);
         }
-        // A beacon that sends several kinds of frame in turn keeps the last that says something.
+        // A beacon that alternates between several kinds of frame keeps the last known one.
         row.what = recognise(advertisement).unwrap_or(row.what);
         row.rssi = advertisement.rssi;
         row.smooth_rssi += (level - row.smooth_rssi) / 8.0;
@@ -78,7 +79,7 @@ impl Table {
         }
     }
 
-    /// The lines of a screen, the strongest devices first, none longer than the screen is wide.
+    /// The lines of a screen, the strongest devices first, none wider than the screen.
     pub fn render(&mut self, (width, height): (usize, usize), status: &str, now: Timestamp) -> Vec<String> {
         self.rows.retain(|_, row| now.as_secs() - row.last_seen.as_secs() < FORGET_SECS);
         let mut rows: Vec<_> = self.rows.iter().collect();
@@ -89,7 +90,7 @@ impl Table {
             "ADDRESS", "RSSI", "AGE", "COUNT", "WHAT"
         );
         lines.push(cut(&header, width));
-        // One line is left for how many more there are, and one for the cursor.
+        // One line is left for the number of further devices, and one for the cursor.
         let room = height.saturating_sub(lines.len() + 2);
         for (address, row) in rows.iter().take(room) {
             let rssi = row.rssi.map_or("-".to_owned(), |rssi| rssi.to_string());
@@ -106,7 +107,7 @@ impl Table {
         if rows.len() > room {
             lines.push(cut(&format!("... and {} weaker ones", rows.len() - room), width));
         }
-        // A terminal of very few lines has no room for what is always there.
+        // A terminal with very few lines has no space for the fixed ones.
         lines.truncate(height.saturating_sub(1).max(1));
         lines
     }
@@ -116,7 +117,8 @@ fn band(level: f64) -> i32 {
     (level / BAND_DBM).floor() as i32
 }
 
-/// Without control characters, which would be commands to the terminal, nor those that turn the direction of writing around.
+/// Replaces control characters, which a terminal would execute, and those that change the direction
+/// of writing.
 pub fn printable(text: &str) -> String {
     text.chars()
         .map(|char| match char {
@@ -127,7 +129,7 @@ pub fn printable(text: &str) -> String {
         .collect()
 }
 
-/// Columns of a terminal: East Asian characters and emoji take two.
+/// Columns of a terminal: East Asian characters and emoji need two.
 fn columns(char: char) -> usize {
     match char {
         '\u{1100}'..='\u{115f}'
@@ -142,7 +144,7 @@ fn columns(char: char) -> usize {
     }
 }
 
-/// At most so many columns of it.
+/// At most this many columns of the text.
 fn cut(text: &str, width: usize) -> String {
     let mut used = 0;
     text.chars()
@@ -153,7 +155,7 @@ fn cut(text: &str, width: usize) -> String {
         .collect()
 }
 
-/// The terminal's other screen, for as long as this lives.
+/// The terminal's alternate screen, as long as this value lives.
 #[derive(Debug)]
 pub struct Screen(());
 
@@ -161,7 +163,7 @@ impl Screen {
     pub fn enter() -> io::Result<Self> {
         let screen = Self(());
         let mut output = io::stdout().lock();
-        // The other screen, without a cursor, without wrapping lines.
+        // The alternate screen, without cursor and line wrapping.
         output.write_all(b"\x1b[?1049h\x1b[?25l\x1b[?7l\x1b[2J")?;
         output.flush()?;
         Ok(screen)
@@ -175,7 +177,7 @@ impl Screen {
         }
     }
 
-    /// In one write and over what was there, so that nothing flickers.
+    /// In one write and over the previous content, so that nothing flickers.
     pub fn draw(&mut self, lines: &[String]) -> io::Result<()> {
         let (_, height) = self.size();
         let mut frame = String::from("\x1b[H");
@@ -186,7 +188,7 @@ impl Screen {
         if lines.len() < height {
             frame.push_str("\x1b[J");
         } else {
-            // A new line below the last would move all of them up.
+            // A new line below the last one would scroll the screen.
             frame.truncate(frame.len() - "\r\n".len());
         }
         let mut output = io::stdout().lock();
@@ -229,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn strong_devices_come_first_and_noise_moves_nobody() {
+    fn strong_devices_come_first_and_noise_does_not_reorder_them() {
         let mut table = Table::default();
         for (address, rssi) in [("C", -45), ("B", -85), ("A", -84), ("D", -65)] {
             table.heard(&event(address, 1, rssi, ""));
@@ -266,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_from_the_air_cannot_command_the_terminal() {
+    fn control_characters_in_a_name_are_replaced() {
         let mut table = Table::default();
         table.heard(&event("A", 1, -50, "\x1b[2Jevil\u{202e}\r\n\u{9b}x"));
         let screen = render(&mut table, 100, 24, 1).join("");
@@ -274,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn devices_that_are_gone_leave_and_memory_is_bounded() {
+    fn silent_devices_are_removed_and_rows_are_bounded() {
         let mut table = Table::default();
         for number in 0..MAX_ROWS + 10 {
             table.heard(&event(&number.to_string(), 1, -50, ""));

@@ -1,5 +1,6 @@
-//! `hub-agent status`: asks the running agent and shows what it says.
+//! `hub-agent status`: requests the running agent's status and prints it.
 
+use super::output;
 use crate::clock;
 use crate::config::StatusArgs;
 use crate::control;
@@ -7,16 +8,16 @@ use crate::error::Failure;
 
 pub fn status(args: &StatusArgs) -> Result<(), Failure> {
     let state_dir = &args.common.state_dir;
-    let Some(status) = control::ask_status(state_dir)? else {
+    let Some(status) = control::request_status(state_dir)? else {
         return Err(Failure::Failed(format!(
-            "no agent runs on {} (systemctl start hub-agent; --state-dir names another directory)",
+            "no agent is running on {} (systemctl start hub-agent; --state-dir selects another directory)",
             state_dir.display()
         )));
     };
     if args.json {
         let json = serde_json::to_string_pretty(&status).map_err(|error| Failure::Failed(error.to_string()))?;
-        super::print(&format!("{json}\n"))
+        output::print(&format!("{json}\n"))
     } else {
-        super::print(&status.to_text(clock::machine_now()))
+        output::print(&status.to_text(clock::machine_now()))
     }
 }

@@ -1,4 +1,5 @@
-//! The configuration file: TOML whose keys are the names of the flags. Each key becomes the flags that say the same, and is checked as they are.
+//! The configuration file: TOML whose keys are the names of the flags. Each key is converted to the
+//! equivalent flags and checked like them.
 
 use std::path::{Path, PathBuf};
 
@@ -6,10 +7,10 @@ use clap::error::{ContextKind, ContextValue};
 use clap::{Arg, ArgAction, Command, CommandFactory};
 use toml::de::{DeTable, DeValue};
 
-use super::{Cli, DEFAULT_CONFIG_FILE};
+use super::args::{Cli, DEFAULT_CONFIG_FILE};
 use crate::error::Failure;
 
-/// The file's text: of the one that was named, or of the usual one where it exists.
+/// The text of the configured file, or of the default one if it exists.
 pub fn read(given: Option<&PathBuf>) -> Result<Option<(PathBuf, String)>, Failure> {
     let path = given.map_or_else(|| PathBuf::from(DEFAULT_CONFIG_FILE), PathBuf::clone);
     match std::fs::read_to_string(&path) {
@@ -19,13 +20,13 @@ pub fn read(given: Option<&PathBuf>) -> Result<Option<(PathBuf, String)>, Failur
     }
 }
 
-/// One key of the file, as the flags that say the same.
+/// One key of the file, as the equivalent flags.
 pub struct FileSetting {
     pub id: String,
     pub flags: Vec<String>,
 }
 
-/// Every setting of the file, each tried by itself: the error names file, line and key.
+/// Every setting of the file. Each is checked by itself, so that an error names file, line and key.
 pub fn parse(path: &Path, text: &str) -> Result<Vec<FileSetting>, Failure> {
     let refuse = |at: usize, message: String| {
         let line = text.get(..at).map_or(1, |before| before.matches('\n').count() + 1);
@@ -42,7 +43,7 @@ pub fn parse(path: &Path, text: &str) -> Result<Vec<FileSetting>, Failure> {
             return Err(refuse(at, unknown_key(key, &known)));
         };
         let flags = to_flags(key, arg, value.get_ref()).map_err(|message| refuse(at, message))?;
-        // Tried by itself, so that the error can say where it stands.
+        // Checked by itself, so that the error can name its line.
         let trial = std::iter::once("hub-agent").chain(flags.iter().map(String::as_str));
         if let Err(error) = Command::new("hub-agent").arg(arg.clone().env(None::<&str>)).try_get_matches_from(trial) {
             return Err(refuse(at, format!("{key}: {}", clap_reason(&error))));
@@ -52,7 +53,8 @@ pub fn parse(path: &Path, text: &str) -> Result<Vec<FileSetting>, Failure> {
     Ok(settings)
 }
 
-/// What may stand in the file: whatever is also an environment variable, but for the file's own path.
+/// The keys that the file may have: every flag that is also an environment variable, except the
+/// file's own path.
 fn known_settings() -> Vec<Arg> {
     let mut known: Vec<Arg> = Vec::new();
     for command in Cli::command().get_subcommands() {
@@ -83,7 +85,7 @@ fn to_flags(key: &str, arg: &Arg, value: &DeValue<'_>) -> Result<Vec<String>, St
     match value {
         DeValue::Boolean(true) if is_switch => Ok(vec![format!("--{key}")]),
         DeValue::Boolean(false) if is_switch => Ok(Vec::new()),
-        _ if is_switch => Err(format!("{key} is true or false")),
+        _ if is_switch => Err(format!("{key} must be true or false")),
         DeValue::Array(items) if matches!(arg.get_action(), ArgAction::Append) => {
             items.iter().map(|item| scalar(key, item.get_ref()).map(|text| format!("--{key}={text}"))).collect()
         }
@@ -96,11 +98,12 @@ fn scalar(key: &str, value: &DeValue<'_>) -> Result<String, String> {
         DeValue::String(text) => Ok(text.to_string()),
         DeValue::Integer(number) => Ok(number.to_string()),
         DeValue::Float(number) => Ok(number.to_string()),
-        _ => Err(format!("{key} takes a string or a number; write its value in quotes")),
+        _ => Err(format!("{key} must be a string or a number; write its value in quotes")),
     }
 }
 
-/// What clap found wrong, without the flag and hints, which fit a command line and not a file, and without the value, which may be a secret.
+/// Clap's reason. Omits the flag and the hints, which suit a command line and not a file, and the
+/// value, which may be a secret.
 pub fn clap_reason(error: &clap::Error) -> String {
     match (std::error::Error::source(error), error.get(ContextKind::ValidValue)) {
         (Some(reason), _) => reason.to_string(),

@@ -1,5 +1,10 @@
 //! Settings from all three sources, and how wrong ones are refused.
 
+use std::time::Duration;
+
+use hub_agent::size::Size;
+
+use super::values::Span;
 use super::*;
 
 fn run_with(file: &str, arguments: &[&str]) -> Result<RunArgs, Refusal> {
@@ -25,7 +30,7 @@ fn refusal(file: &str) -> String {
 }
 
 #[test]
-fn every_kind_of_setting_can_stand_in_the_file() {
+fn every_kind_of_setting_can_be_in_the_file() {
     let args = run_with(
         "service-url = \"https://hubs.example.com\"\nadapters = [\"AA:BB:CC:DD:EE:01\", \"AA:BB:CC:DD:EE:02\"]\n\
          replay-loop = true\nreplay-speed = 2.5\nspool-max = \"1GiB\"\nsilence = \"5m\"\nscan-mode = \"passive\"\n\
@@ -38,13 +43,13 @@ fn every_kind_of_setting_can_stand_in_the_file() {
     assert!(args.radio.replay_loop);
     assert_eq!(args.radio.replay_speed, 2.5);
     assert_eq!(args.spool.spool_max, Size(1 << 30));
-    let radio = args.radio_config();
+    let radio = crate::run::radio_config(&args);
     assert_eq!((radio.silence.as_secs(), radio.mode, radio.single_events), (300, ScanMode::Passive, true));
     assert_eq!(radio.report_window, Some(Duration::from_secs(30)));
 }
 
 #[test]
-fn a_flag_beats_the_file() {
+fn a_flag_overrides_the_file() {
     let file = "service-url = \"https://file.example.com\"\nsilence = \"5m\"\n";
     let args = run_with(file, &["--service-url", "https://flag.example.com"]).unwrap();
     assert_eq!(args.service.service_url.as_deref(), Some("https://flag.example.com"));
@@ -52,7 +57,7 @@ fn a_flag_beats_the_file() {
 }
 
 #[test]
-fn each_command_takes_its_own_settings_from_the_file() {
+fn each_command_reads_only_its_own_settings_from_the_file() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("config.toml");
     let all = "service-url = \"https://hubs.example.com\"\nclaim-code = \"ABCD-EFGH-JKMN-PQRS\"\nreplay = \"x\"\n\
@@ -95,7 +100,7 @@ fn a_wrong_value_on_the_command_line_is_wrong_usage() {
 }
 
 #[test]
-fn what_is_wrong_in_the_file_is_named_with_its_line() {
+fn an_error_in_the_file_is_reported_with_its_line() {
     let text = refusal("\n\nservice-ulr = \"https://x\"\n");
     assert!(text.contains("line 3") && text.contains("did you mean `service-url`?"), "{text}");
     let text = refusal("silence = \"5m\"\nspool-max = \"lots\"\n");
@@ -103,22 +108,22 @@ fn what_is_wrong_in_the_file_is_named_with_its_line() {
     let text = refusal("log-format = \"xml\"");
     assert!(text.contains("log-format"), "{text}");
     let text = refusal("log = \"warning\"");
-    assert!(text.contains("line 1: log: `warning` is no level. Did you mean warn?"), "{text}");
-    assert!(refusal("replay-loop = \"yes\"").contains("replay-loop is true or false"));
-    assert!(refusal("silence = { a = 1 }").contains("silence takes a string or a number"));
+    assert!(text.contains("line 1: log: `warning` is not a level. Did you mean warn?"), "{text}");
+    assert!(refusal("replay-loop = \"yes\"").contains("replay-loop must be true or false"));
+    assert!(refusal("silence = { a = 1 }").contains("silence must be a string or a number"));
     assert!(refusal("service-url = ").contains("line 1"), "not TOML");
     assert!(refusal("config = \"other.toml\"").contains("there is no setting `config`"));
 }
 
 #[test]
-fn a_file_that_was_named_must_be_there() {
+fn a_configured_file_must_exist() {
     let line = ["hub-agent", "run", "--config", "/nowhere/config.toml"].map(OsString::from);
     let Err(Refusal::Config(failure)) = load(line) else { panic!("the file is not there") };
     assert!(failure.to_string().contains("/nowhere/config.toml"), "{failure}");
 }
 
 #[test]
-fn addresses_that_cannot_be_called_are_refused_by_name() {
+fn an_unusable_service_url_is_refused() {
     for wrong in ["hubs.example.com", "ftp://x", "https://u:p@x", "https://x/?a=b", "http://"] {
         let args = run_with("", &["--service-url", wrong]).unwrap();
         assert!(service_url(&args.service).unwrap_err().to_string().starts_with("service-url: "), "{wrong}");
@@ -131,7 +136,7 @@ fn addresses_that_cannot_be_called_are_refused_by_name() {
 }
 
 #[test]
-fn spans_and_sizes_are_read_with_their_units() {
+fn times_and_sizes_need_a_unit() {
     assert_eq!("1500ms".parse(), Ok(Span(Duration::from_millis(1_500))));
     assert_eq!("2d".parse(), Ok(Span(Duration::from_secs(172_800))));
     assert_eq!("64 KiB".parse(), Ok(Size(65_536)));
@@ -142,13 +147,13 @@ fn spans_and_sizes_are_read_with_their_units() {
 }
 
 #[test]
-fn a_claim_code_is_never_printed() {
+fn debug_output_contains_no_claim_code() {
     let args = run_with("claim-code = \"ABCD-EFGH-JKMN-PQRS\"", &[]).unwrap();
     assert!(args.claim.claim_code.is_some());
     assert!(!format!("{args:?}").contains("ABCD"));
 }
 
 #[test]
-fn the_command_line_is_sound() {
+fn the_command_line_is_consistent() {
     Cli::command().debug_assert();
 }

@@ -1,4 +1,5 @@
-//! What is installed on this hub, told to the service at the start and whenever it changed. Asks the helper; changes nothing.
+//! Reports the installed apps to the service at the start and whenever they change. Reads the
+//! helper's states and changes nothing.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,34 +8,34 @@ use hub_agent::helper_api::{AppState, Helper, UnitState};
 use hub_protocol::job::{InstalledApp, InstalledAppState, InstalledApps};
 use hub_protocol::{HubUuid, Timestamp};
 
-use super::helping::NotDone;
-use super::{AppsBell, Helping, View};
+use super::helper::{HelperClient, HelperFailure};
+use super::view::{AppsChanged, View};
 use crate::backoff::Backoff;
 use crate::clock::Clock;
 use crate::cloud::{Access, CallError, Request, Service};
 
-/// How often it is looked whether an app has ended, unasked.
-const LOOK_EVERY: Duration = Duration::from_secs(120);
+/// How often the apps are checked without a notification: an app may have ended.
+const CHECK_EVERY: Duration = Duration::from_secs(120);
 
-/// A service that does not take reports yet is asked again after this.
-const NOT_TAKEN: Duration = Duration::from_secs(86_400);
+/// When a report is sent again to a service that does not know such reports yet.
+const UNSUPPORTED_RETRY: Duration = Duration::from_secs(86_400);
 
-/// Most a report may have.
+/// The most apps that a report may have.
 const MAX_APPS: usize = 256;
 
 /// Reports until it is dropped.
 pub async fn report_installed(
     service: Arc<Service>,
     clock: Arc<Clock>,
-    helper: Helping,
+    helper: HelperClient,
     view: View,
-    changed: AppsBell,
+    changed: AppsChanged,
 ) {
     let mut access = service.access();
     let mut backoff = Backoff::new(Duration::from_secs(2), Duration::from_secs(300));
-    let mut told: Option<(HubUuid, Vec<InstalledApp>)> = None;
+    let mut reported: Option<(HubUuid, Vec<InstalledApp>)> = None;
     loop {
-        let rest = match helper.ask(Helper::app_states).await {
+        let rest = match helper.call(Helper::app_states).await {
             Ok(states) => {
                 let apps = installed(states, clock.now());
                 view.lock().installed = Some(apps.clone());
@@ -43,24 +44,26 @@ pub async fn report_installed(
                     Access::Unclaimed | Access::Refused { .. } => None,
                 };
                 match hub {
-                    Some(hub) if !told.as_ref().is_some_and(|told| told.0 == hub && same(&told.1, &apps)) => {
-                        match tell(&service, hub, &apps).await {
+                    Some(hub)
+                        if !reported.as_ref().is_some_and(|(to, before)| *to == hub && is_same(before, &apps)) =>
+                    {
+                        match report(&service, hub, &apps).await {
                             Ok(rest) => {
                                 backoff.reset();
-                                told = Some((hub, apps));
+                                reported = Some((hub, apps));
                                 rest
                             }
-                            Err(asked) => backoff.next(asked),
+                            Err(retry_after) => backoff.next(retry_after),
                         }
                     }
-                    _ => LOOK_EVERY,
+                    _ => CHECK_EVERY,
                 }
             }
-            Err(not_done) => {
-                if matches!(not_done, NotDone::NoAnswer { is_absent: true, .. }) {
+            Err(failure) => {
+                if matches!(failure, HelperFailure::NoAnswer { is_absent: true, .. }) {
                     view.lock().installed = None;
                 }
-                LOOK_EVERY
+                CHECK_EVERY
             }
         };
         tokio::select! {
@@ -71,27 +74,30 @@ pub async fn report_installed(
     }
 }
 
-/// Until when to rest; an error says how long the service wants to be left alone.
-async fn tell(service: &Service, hub: HubUuid, apps: &[InstalledApp]) -> Result<Duration, Option<Duration>> {
+/// How long to wait until the next check; an error has the service's `Retry-After`.
+async fn report(service: &Service, hub: HubUuid, apps: &[InstalledApp]) -> Result<Duration, Option<Duration>> {
     let body = serde_json::to_vec(&InstalledApps { apps: apps.to_vec() }).map_err(|error| {
-        tracing::error!(%error, "the installed apps cannot be written as JSON");
+        tracing::error!(%error, "the installed apps cannot be encoded as JSON");
         None
     })?;
     match service.call(&Request::put_json(format!("/v1/hubs/{hub}/installed-apps"), body)).await {
         Ok(answer) if answer.status == 204 || (answer.is_success() && answer.data::<serde_json::Value>().is_ok()) => {
-            Ok(LOOK_EVERY)
+            Ok(CHECK_EVERY)
         }
-        Ok(answer) if answer.status == 404 && answer.problem().is_some() => Ok(NOT_TAKEN),
+        Ok(answer) if answer.status == 404 && answer.problem().is_some() => Ok(UNSUPPORTED_RETRY),
         Ok(answer) => {
-            tracing::debug!(reason = answer.reason(), "the installed apps are not taken; they are sent again");
+            tracing::debug!(
+                reason = answer.reason(),
+                "the service did not accept the installed apps; they are sent again"
+            );
             Err(answer.retry_after)
         }
         Err(CallError::NoAccess | CallError::Unreachable(_)) => Err(None),
     }
 }
 
-/// Times and ages move by themselves.
-fn same(before: &[InstalledApp], now: &[InstalledApp]) -> bool {
+/// Times are not compared: they change with every check.
+fn is_same(before: &[InstalledApp], now: &[InstalledApp]) -> bool {
     let key = |app: &InstalledApp| {
         (app.app_uuid, app.release_uuid, app.version.clone(), app.state, app.message.clone(), app.restarts)
     };
@@ -102,7 +108,7 @@ fn installed(states: Vec<AppState>, now: Timestamp) -> Vec<InstalledApp> {
     let apps = states.into_iter().filter_map(|state| {
         let active = state.active?;
         let unit = state.unit;
-        let (app_state, message) = unit.as_ref().map_or((InstalledAppState::Stopped, None), state_of);
+        let (app_state, message) = unit.as_ref().map_or((InstalledAppState::Stopped, None), unit_state);
         Some(InstalledApp {
             app_uuid: state.app_uuid,
             release_uuid: active.release_uuid,
@@ -118,13 +124,13 @@ fn installed(states: Vec<AppState>, now: Timestamp) -> Vec<InstalledApp> {
     apps
 }
 
-fn state_of(unit: &UnitState) -> (InstalledAppState, Option<String>) {
-    let how = || Some(unit.exit.clone().unwrap_or_else(|| unit.result.clone()));
+fn unit_state(unit: &UnitState) -> (InstalledAppState, Option<String>) {
+    let exit = || Some(unit.exit.clone().unwrap_or_else(|| unit.result.clone()));
     match unit.active_state.as_str() {
         "active" => (InstalledAppState::Running, None),
-        "activating" if unit.sub_state == "auto-restart" => (InstalledAppState::Failed, how()),
+        "activating" if unit.sub_state == "auto-restart" => (InstalledAppState::Failed, exit()),
         "activating" | "reloading" => (InstalledAppState::Running, None),
-        "failed" => (InstalledAppState::Failed, how()),
-        _ => (InstalledAppState::Stopped, how()),
+        "failed" => (InstalledAppState::Failed, exit()),
+        _ => (InstalledAppState::Stopped, exit()),
     }
 }

@@ -1,6 +1,7 @@
-//! What is done for the jobs, on disk: the one under way with its step, those that are over, what has yet to be told, and the releases that
-//! failed here. One file, replaced whole: a step and the event that tells of it are there together or not at all. Writing it takes no room
-//! that is not had already: a step that frees a full disk can be written on it.
+//! The state of the jobs on disk: the current job with its step, finished jobs, events that are not
+//! yet in the spool, and releases that failed on this hub. One file, replaced as a whole: a step
+//! and the event that reports it are stored together or not at all. Writing needs no disk space
+//! that the files do not already occupy, so a step that frees a full disk can still be recorded.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
@@ -10,6 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use hub_agent::durable;
 use hub_protocol::job::{DesiredJob, HubJobEventKind, HubJobEventRequest, MaintenanceWindow};
 use hub_protocol::release::ReleaseOffer;
 use hub_protocol::{AppUuid, HubJobUuid, TenantUuid, Timestamp};
@@ -18,36 +20,41 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::{Failed, JobRecord, View};
+use super::job::{Failed, JobRecord};
+use super::view::{JobShown, View};
 use crate::clock::machine_now;
 use crate::identity::StateDir;
 
 const FILE: &str = "jobs.json";
-/// The file as it was before, and its room: the next content is written over it, then the two change names.
+/// The file's previous content. New content overwrites it, then the two exchange names.
 const SPARE: &str = "jobs.json.spare";
-/// Both have at least this much room left, and grow by it.
+/// Both files have at least this much space left, and grow by it.
 const ROOM_BYTES: usize = 32 << 10;
 
-/// Jobs that are over and may still be in the desired state: more than it can hold.
-const MAX_OVER: usize = 256;
+/// Finished jobs that may still be in the desired state: more than it can hold.
+const MAX_FINISHED: usize = 256;
 const MAX_FAILED_RELEASES: usize = 64;
 const MAX_MESSAGE_CHARS: usize = 1_000;
-/// So long before its deadline a job is given up at the latest, or a tenth of its time where that is less.
-const LAST_WORD_SECS: i64 = 30;
+/// A job is abandoned this long before its deadline, or a tenth of its time where that is less, so
+/// that the service still receives the reason.
+const REPORT_BEFORE_DEADLINE_SECS: i64 = 30;
 const RETRY_EVERY: Duration = Duration::from_secs(5);
 
+/// The file's content.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Kept {
-    /// Whose apps are on this hub.
+pub struct JobsState {
+    /// The tenant whose apps are on this hub.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub owner: Option<TenantUuid>,
     pub current: Option<Current>,
-    /// Begun and put aside, so that others can be done meanwhile: until their window opens, or until another's window is used.
+    /// Jobs that were begun and deferred so that others can be done meanwhile: until their window
+    /// opens, or until another job's window has been used.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub parked: Vec<Current>,
-    /// Oldest first. The service may list them until their last event has reached it.
-    pub over: VecDeque<HubJobUuid>,
+    /// Oldest first. The service may list them until it has received their last event.
+    #[serde(rename = "over")]
+    pub finished: VecDeque<HubJobUuid>,
     /// Events that are not yet in the spool, in order.
     pub outbox: VecDeque<JobRecord>,
     /// By digest of the file: why it failed.
@@ -62,43 +69,42 @@ pub struct FailedRelease {
     pub at: Timestamp,
 }
 
-/// The job under way.
+/// A job that was begun.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Current {
     pub job: DesiredJob,
     pub step: Step,
     pub progress: i64,
-    /// What the service offered for it, once that was found to be good.
+    /// The service's offer for the job, once it was verified.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offer: Option<ReleaseOffer>,
-    /// What the helper called it, once it has the file: nothing need be downloaded any more.
+    /// The helper's name for the release, once it has staged it: no download is needed any more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub staged: Option<String>,
-    /// Nothing is left to do before its window opens.
-    #[serde(default)]
-    pub waits: bool,
-    /// When the agent gives up what is not ready by then: before the deadline, so that the service still hears why.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub give_up_at: Option<Timestamp>,
+    /// All is prepared, and the job waits for its window.
+    #[serde(default, rename = "waits")]
+    pub is_waiting: bool,
+    /// When the agent abandons a job that is not prepared by then.
+    #[serde(default, rename = "giveUpAt", skip_serializing_if = "Option::is_none")]
+    pub abandon_at: Option<Timestamp>,
 }
 
 impl Current {
-    pub fn give_up_at(&self) -> Timestamp {
-        self.give_up_at.unwrap_or(self.job.deadline_at)
+    pub fn abandon_at(&self) -> Timestamp {
+        self.abandon_at.unwrap_or(self.job.deadline_at)
     }
 }
 
-/// How far a job is. What a step does may have been done when the agent starts again, and is then done once more: each can be.
+/// The steps of a job. What each does and which follows it is described in `engine`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", tag = "name")]
 pub enum Step {
-    /// Nothing has changed on the hub: the job can be dropped.
     Preparing,
     Activating,
-    /// The new version runs, and is not trusted yet.
     Watching {
-        /// How often this was begun: a version that takes the hub down is not watched for ever.
+        /// How often watching was started: a version that takes the hub down is not watched for
+        /// ever.
         rounds: u32,
     },
     Committing,
@@ -107,7 +113,6 @@ pub enum Step {
         message: String,
     },
     Removing,
-    /// The launcher is to start, or has started, another version of the agent.
     OnTrial {
         dir: String,
     },
@@ -120,77 +125,72 @@ impl Step {
             Self::Activating => "activating",
             Self::Watching { .. } => "watching whether it runs",
             Self::Committing => "keeping the new version",
-            Self::RollingBack { .. } => "going back to the version before",
+            Self::RollingBack { .. } => "rolling back to the previous version",
             Self::Removing => "removing",
             Self::OnTrial { .. } => "a new version of the agent is on trial",
         }
     }
 }
 
-/// The file, and what is in it.
+/// The file and its content.
 pub struct Ledger {
     state_dir: Arc<StateDir>,
-    kept: Kept,
+    state: JobsState,
     view: View,
 }
 
 impl Ledger {
     pub fn load(state_dir: Arc<StateDir>, view: View) -> Self {
-        let kept = match std::fs::read(state_dir.path().join(FILE)) {
+        let state = match std::fs::read(state_dir.path().join(FILE)) {
             Ok(bytes) => serde_json::from_slice(&bytes).unwrap_or_else(|error| {
-                // The helper still knows what is installed: only what was under way is lost, and the service hands it out again.
-                tracing::error!(%error, "the jobs on disk are damaged; what was under way is begun anew");
-                Kept::default()
+                // The helper still knows what is installed. Only the current job is lost, and the
+                // service sends it again.
+                tracing::error!(%error, "the file of the jobs is damaged; the current job begins again");
+                JobsState::default()
             }),
-            Err(_) => Kept::default(),
+            Err(_) => JobsState::default(),
         };
-        let ledger = Self { state_dir, kept, view };
+        let ledger = Self { state_dir, state, view };
         ledger.show();
         ledger
     }
 
-    pub fn kept(&self) -> &Kept {
-        &self.kept
+    pub fn state(&self) -> &JobsState {
+        &self.state
     }
 
     pub fn current(&self) -> Option<&Current> {
-        self.kept.current.as_ref()
+        self.state.current.as_ref()
     }
 
-    /// Makes a change, and returns when it is on disk: nothing that follows from it may be done before.
-    pub async fn change(&mut self, change: impl FnOnce(&mut Kept)) {
-        change(&mut self.kept);
+    /// Makes a change and returns when it is on disk: nothing that depends on it may happen before.
+    pub async fn change(&mut self, change: impl FnOnce(&mut JobsState)) {
+        change(&mut self.state);
         self.show();
-        let mut said = false;
-        while let Err(error) = self.save() {
-            if !std::mem::replace(&mut said, true) {
-                tracing::error!(%error, "the jobs cannot be written; they wait until they can. Make room on the disk");
+        let mut is_logged = false;
+        while let Err(error) = self.save().await {
+            if !std::mem::replace(&mut is_logged, true) {
+                tracing::error!(%error, "the jobs cannot be written and wait until they can; free some disk space");
             }
             tokio::time::sleep(RETRY_EVERY).await;
         }
     }
 
-    fn save(&self) -> std::io::Result<()> {
-        let folder = self.state_dir.path();
-        let (file, spare) = (folder.join(FILE), folder.join(SPARE));
-        write_over(&spare, serde_json::to_vec(&self.kept)?)?;
-        // There is no older one yet, or this file system cannot do it: then the spare is made anew each time.
-        if renameat_with(CWD, &spare, CWD, &file, RenameFlags::EXCHANGE).is_err() {
-            std::fs::rename(&spare, &file)?;
-        }
-        File::open(folder)?.sync_all()
+    async fn save(&self) -> std::io::Result<()> {
+        let json = serde_json::to_vec(&self.state)?;
+        self.state_dir.on_disk(move |folder| write_file(folder, json)).await
     }
 
     fn show(&self) {
         let mut shown = self.view.lock();
         let before = shown.job.take();
-        shown.job = self.kept.current.as_ref().or(self.kept.parked.first()).map(|current| {
+        shown.job = self.state.current.as_ref().or(self.state.parked.first()).map(|current| {
             let job = &current.job;
             let trouble = match &job.window {
-                Some(window) if current.waits => Some(waits_for(window)),
+                Some(window) if current.is_waiting => Some(waiting_for(window)),
                 _ => before.filter(|before| before.hub_job_uuid == job.hub_job_uuid).and_then(|before| before.trouble),
             };
-            super::JobShown {
+            JobShown {
                 hub_job_uuid: job.hub_job_uuid,
                 job_type: job.job_type,
                 step: current.step.shown().to_owned(),
@@ -200,66 +200,72 @@ impl Ledger {
             }
         });
     }
-
-    /// Says what is in the way of the job under way, or that nothing is.
-    pub fn trouble(&self, trouble: Option<&str>) {
-        if let Some(job) = &mut self.view.lock().job {
-            job.trouble = trouble.map(str::to_owned);
-        }
-    }
 }
 
-impl Kept {
-    /// `now` where the time is known.
+impl JobsState {
+    /// Begins a job. `now` is `None` while the time is unknown.
     pub fn begin(&mut self, job: DesiredJob, now: Option<Timestamp>) {
-        self.tell(job.hub_job_uuid, HubJobEventKind::Accepted, None, Some(0), None);
-        let give_up_at = now.map(|now| {
+        self.report(job.hub_job_uuid, HubJobEventKind::Accepted, None, Some(0), None);
+        let abandon_at = now.map(|now| {
             let left_secs = job.deadline_at.as_secs().saturating_sub(now.as_secs());
-            job.deadline_at.plus_secs(-(left_secs / 10).clamp(0, LAST_WORD_SECS))
+            job.deadline_at.plus_secs(-(left_secs / 10).clamp(0, REPORT_BEFORE_DEADLINE_SECS))
         });
-        let (step, waits) = (Step::Preparing, false);
-        self.current = Some(Current { job, step, progress: 0, offer: None, staged: None, waits, give_up_at });
+        let (step, is_waiting) = (Step::Preparing, false);
+        self.current = Some(Current { job, step, progress: 0, offer: None, staged: None, is_waiting, abandon_at });
     }
 
-    /// Ends a job that was not begun, for the agent does not understand it.
+    /// Fails a job that was not begun, because the agent does not understand it.
     pub fn refuse(&mut self, hub_job_uuid: HubJobUuid, reason: &str, message: String) {
         let detail = serde_json::json!({ "reason": reason });
-        self.tell(hub_job_uuid, HubJobEventKind::Failed, Some(message), None, Some(detail));
-        self.is_over(hub_job_uuid);
+        self.report(hub_job_uuid, HubJobEventKind::Failed, Some(message), None, Some(detail));
+        self.remember_finished(hub_job_uuid);
     }
 
-    /// Puts the job under way aside until its window opens.
+    /// Defers the current job until its window opens.
     pub fn park_until_window(&mut self) {
         let Some(mut current) = self.current.take() else { return };
         if let Some(window) = &current.job.window {
-            self.tell(current.job.hub_job_uuid, HubJobEventKind::Log, Some(waits_for(window)), None, None);
+            self.report(current.job.hub_job_uuid, HubJobEventKind::Log, Some(waiting_for(window)), None, None);
         }
-        current.waits = true;
+        current.is_waiting = true;
         self.parked.push(current);
     }
 
-    /// Puts the job under way aside for another whose window is open.
+    /// Defers the current job so that another, whose window is open, can be done.
     pub fn park_for_another(&mut self) {
         self.parked.extend(self.current.take());
     }
 
-    /// Goes on with a job that was put aside.
-    pub fn take_up(&mut self, hub_job_uuid: HubJobUuid) {
+    /// Resumes a job that was deferred.
+    pub fn resume(&mut self, hub_job_uuid: HubJobUuid) {
         let found = self.parked.iter().position(|parked| parked.job.hub_job_uuid == hub_job_uuid);
         if let Some(at) = found.filter(|_| self.current.is_none()) {
             let parked = self.parked.remove(at);
-            self.current = Some(Current { waits: false, ..parked });
+            self.current = Some(Current { is_waiting: false, ..parked });
         }
     }
 
-    /// The job under way goes on to this step.
+    /// The current job continues with this step.
     pub fn enter(&mut self, step: Step) {
         if let Some(current) = &mut self.current {
             current.step = step;
         }
     }
 
-    /// Tells how far the job is, if that is further than before.
+    pub fn set_offer(&mut self, offer: Option<ReleaseOffer>) {
+        if let Some(current) = &mut self.current {
+            current.offer = offer;
+        }
+    }
+
+    /// The helper has the current job's release under this name.
+    pub fn set_staged(&mut self, name: String) {
+        if let Some(current) = &mut self.current {
+            current.staged = Some(name);
+        }
+    }
+
+    /// Reports the progress of the current job if it has grown.
     pub fn progress(&mut self, percent: i64, message: &str) {
         let Some(current) = &mut self.current else { return };
         if percent <= current.progress {
@@ -267,35 +273,35 @@ impl Kept {
         }
         current.progress = percent;
         let job_uuid = current.job.hub_job_uuid;
-        self.tell(job_uuid, HubJobEventKind::Progress, Some(message.to_owned()), Some(percent), None);
+        self.report(job_uuid, HubJobEventKind::Progress, Some(message.to_owned()), Some(percent), None);
     }
 
-    pub fn succeed(&mut self, message: String, detail: Option<Value>) {
-        let Some(current) = self.end() else { return };
-        self.tell(current.job.hub_job_uuid, HubJobEventKind::Succeeded, Some(message), Some(100), detail);
+    pub fn succeed(&mut self, message: String) {
+        let Some(current) = self.finish() else { return };
+        self.report(current.job.hub_job_uuid, HubJobEventKind::Succeeded, Some(message), Some(100), None);
     }
 
     pub fn fail(&mut self, reason: &str, message: String) {
-        let Some(current) = self.end() else { return };
+        let Some(current) = self.finish() else { return };
         let detail = serde_json::json!({ "reason": reason });
-        self.tell(current.job.hub_job_uuid, HubJobEventKind::Failed, Some(message), None, Some(detail));
+        self.report(current.job.hub_job_uuid, HubJobEventKind::Failed, Some(message), None, Some(detail));
     }
 
-    /// Ends the job without a word: the service has ended it.
+    /// Ends the current job without an event: the service has already ended it.
     pub fn drop_current(&mut self) {
-        self.end();
+        self.finish();
     }
 
-    /// The helper has nothing of this app any more that a job had it make ready.
+    /// The helper no longer has the releases of this app that jobs had staged.
     pub fn unstage(&mut self, app_uuid: AppUuid) {
         for parked in self.parked.iter_mut().filter(|parked| parked.job.app_uuid == Some(app_uuid)) {
             if parked.staged.take().is_some() {
-                parked.waits = false;
+                parked.is_waiting = false;
             }
         }
     }
 
-    /// Remembers that a file did not do here what it should: it is not tried again by itself.
+    /// Remembers that a file failed on this hub: another job tries it again only with `force`.
     pub fn remember_failure(&mut self, sha256: &str, failed: &Failed) {
         if self.failed_releases.len() >= MAX_FAILED_RELEASES {
             let oldest =
@@ -307,19 +313,19 @@ impl Kept {
         self.failed_releases.insert(sha256.to_owned(), failed);
     }
 
-    fn end(&mut self) -> Option<Current> {
+    fn finish(&mut self) -> Option<Current> {
         let current = self.current.take()?;
-        self.is_over(current.job.hub_job_uuid);
+        self.remember_finished(current.job.hub_job_uuid);
         Some(current)
     }
 
-    fn is_over(&mut self, hub_job_uuid: HubJobUuid) {
-        self.over.push_back(hub_job_uuid);
-        let too_many = self.over.len().saturating_sub(MAX_OVER);
-        self.over.drain(..too_many);
+    fn remember_finished(&mut self, hub_job_uuid: HubJobUuid) {
+        self.finished.push_back(hub_job_uuid);
+        let too_many = self.finished.len().saturating_sub(MAX_FINISHED);
+        self.finished.drain(..too_many);
     }
 
-    fn tell(
+    fn report(
         &mut self,
         hub_job_uuid: HubJobUuid,
         kind: HubJobEventKind,
@@ -328,7 +334,7 @@ impl Kept {
         detail: Option<Value>,
     ) {
         let message = message.map(|message| cleaned(&message));
-        // The machine's own time: the spool mends it where that is wrong.
+        // The machine's own time: the spool corrects it where that clock is wrong.
         let event = HubJobEventRequest {
             event_uuid: Uuid::now_v7(),
             kind,
@@ -341,24 +347,37 @@ impl Kept {
     }
 }
 
-fn waits_for(window: &MaintenanceWindow) -> String {
-    format!("waits for its maintenance window, {} to {}", window.start, window.end)
+fn waiting_for(window: &MaintenanceWindow) -> String {
+    format!("waiting for its maintenance window, {} to {}", window.start, window.end)
 }
 
-/// A text as the service takes it: what others said may hold anything, and an event that is refused is lost.
+/// The text without characters that the service refuses: messages of other programs may hold any,
+/// and an event that is refused is lost.
 fn cleaned(text: &str) -> String {
-    let foreign = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
-    text.chars().take(MAX_MESSAGE_CHARS).map(|c| if foreign(c) { char::REPLACEMENT_CHARACTER } else { c }).collect()
+    let is_refused = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+    text.chars().take(MAX_MESSAGE_CHARS).map(|c| if is_refused(c) { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
 
-/// Writes a file from its beginning without giving up what room it has: empty lines after JSON mean nothing.
-fn write_over(path: &Path, mut json: Vec<u8>) -> std::io::Result<()> {
+fn write_file(folder: &Path, json: Vec<u8>) -> std::io::Result<()> {
+    let (file, spare) = (folder.join(FILE), folder.join(SPARE));
+    overwrite(&spare, json)?;
+    // Without an older file, or on a file system that cannot exchange names, the spare file is
+    // created again each time.
+    if renameat_with(CWD, &spare, CWD, &file, RenameFlags::EXCHANGE).is_err() {
+        std::fs::rename(&spare, &file)?;
+    }
+    durable::sync_folder(folder)
+}
+
+/// Writes a file from its beginning and keeps the space it has: JSON ignores empty lines at its
+/// end.
+fn overwrite(path: &Path, mut json: Vec<u8>) -> std::io::Result<()> {
     let mut file = File::options().create(true).truncate(false).write(true).mode(0o600).open(path)?;
-    let has_bytes = usize::try_from(file.metadata()?.len()).unwrap_or(0);
-    let wanted_bytes = (json.len() + ROOM_BYTES).next_multiple_of(ROOM_BYTES);
-    json.resize(json.len().max(has_bytes), b'\n');
+    let file_bytes = usize::try_from(file.metadata()?.len()).unwrap_or(0);
+    let desired_bytes = (json.len() + ROOM_BYTES).next_multiple_of(ROOM_BYTES);
+    json.resize(json.len().max(file_bytes), b'\n');
     file.write_all(&json)?;
-    // Room for later, where there is some.
-    let _ = file.write_all(&vec![b'\n'; wanted_bytes.saturating_sub(json.len())]);
+    // Space for later, where the disk has some.
+    let _ = file.write_all(&vec![b'\n'; desired_bytes.saturating_sub(json.len())]);
     file.sync_all()
 }

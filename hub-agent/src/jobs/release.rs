@@ -1,22 +1,22 @@
-//! Which release a job is about, and whether it may be trusted: the service's offer, held against the keys this hub was installed with.
-//! Nothing of it is downloaded before that.
+//! The release of a job and whether it is trusted: the service's offer is verified with the keys
+//! that this hub was installed with. Nothing is downloaded before that.
 
 use std::path::{Path, PathBuf};
 
 use hub_protocol::job::{DesiredJob, HubJobType};
 use hub_protocol::release::{self, Distrust, PublicKey, ReleaseKind, ReleaseManifest, ReleaseOffer};
 
-use super::{Trouble, reason};
+use super::job::{Trouble, reason};
 use crate::cloud::{CallError, Request, Service};
 
-/// What every release of the agent is called.
+/// The name of every release of the agent.
 const AGENT_NAME: &str = "hub-agent";
 
 /// A minisign public key has two short lines.
 const MAX_KEY_BYTES: u64 = 4_096;
 
-/// Asks the service for the release a job names, and for a fresh place to download it from.
-pub async fn ask(service: &Service, job: &DesiredJob) -> Result<ReleaseOffer, Trouble> {
+/// Requests the release that a job names from the service, with a new download URL.
+pub async fn request(service: &Service, job: &DesiredJob) -> Result<ReleaseOffer, Trouble> {
     let Some(release_uuid) = job.release_uuid else {
         return Err(Trouble::fatal(reason::BAD_RELEASE, "the job names no release"));
     };
@@ -37,8 +37,14 @@ pub async fn ask(service: &Service, job: &DesiredJob) -> Result<ReleaseOffer, Tr
     }
 }
 
-/// The manifest of an offer, if a trusted key signed it, it is what the job names, and this machine can run it.
-pub fn trust(offer: &ReleaseOffer, job: &DesiredJob, keys: &Path) -> Result<ReleaseManifest, Trouble> {
+/// The digest in a manifest, trusted or not.
+pub fn sha256_of(offer: &ReleaseOffer) -> Option<String> {
+    release::parse(offer.manifest.as_bytes()).ok().map(|manifest| manifest.sha256)
+}
+
+/// The manifest of an offer, if a trusted key signed it, the job names it, and this machine can run
+/// it.
+pub fn verify(offer: &ReleaseOffer, job: &DesiredJob, keys: &Path) -> Result<ReleaseManifest, Trouble> {
     let (kind, folder) = match job.job_type {
         HubJobType::SelfUpdate => (ReleaseKind::Agent, "agent"),
         HubJobType::AppInstall | HubJobType::AppRemove => (ReleaseKind::App, "app"),
@@ -46,27 +52,30 @@ pub fn trust(offer: &ReleaseOffer, job: &DesiredJob, keys: &Path) -> Result<Rele
     let folder = keys.join(folder);
     let trusted = read_keys(&folder);
     if trusted.is_empty() {
-        let message = format!("{} holds no key to trust; see --release-keys", folder.display());
+        let message = format!("{} contains no public key; see --release-keys", folder.display());
         return Err(Trouble::fatal(reason::BAD_SIGNATURE, message));
     }
     let manifest = release::verify(offer.manifest.as_bytes(), &offer.signature, &trusted).map_err(|distrust| {
-        let word = match distrust {
+        let reason = match distrust {
             Distrust::MalformedSignature(_) | Distrust::UnknownKey(_) | Distrust::WrongSignature => {
                 reason::BAD_SIGNATURE
             }
             Distrust::MalformedManifest(_) | Distrust::Field { .. } => reason::BAD_RELEASE,
         };
-        Trouble::fatal(word, distrust.to_string())
+        Trouble::fatal(reason, distrust.to_string())
     })?;
     let wrong = |message: String| Err(Trouble::fatal(reason::BAD_RELEASE, message));
     if Some(offer.release_uuid) != job.release_uuid {
-        return wrong(format!("the service offers release {}, which is not the job's", offer.release_uuid));
+        return wrong(format!("the service offers release {}, which is not the one of the job", offer.release_uuid));
     }
     if kind == ReleaseKind::App && offer.app_uuid != job.app_uuid {
-        return wrong("the release is of another app than the job's".to_owned());
+        return wrong("the release belongs to another app than the job".to_owned());
     }
     if manifest.kind != kind || (kind == ReleaseKind::Agent && manifest.name != AGENT_NAME) {
-        return wrong(format!("{} {} is not the kind of release the job is for", manifest.name, manifest.version));
+        return wrong(format!(
+            "{} {} is not the kind of release that the job requests",
+            manifest.name, manifest.version
+        ));
     }
     let uname = rustix::system::uname();
     let machine = uname.machine().to_string_lossy();
@@ -77,7 +86,8 @@ pub fn trust(offer: &ReleaseOffer, job: &DesiredJob, keys: &Path) -> Result<Rele
     Ok(manifest)
 }
 
-/// Read at each use, so that a key can come without a restart. A file that is no key is said and left out.
+/// The keys in a folder, read at each use so that a key can be added without a restart. Files that
+/// are not keys are logged and skipped.
 fn read_keys(folder: &Path) -> Vec<PublicKey> {
     let mut keys = Vec::new();
     for (file, key) in keys_in(folder) {
@@ -89,14 +99,14 @@ fn read_keys(folder: &Path) -> Vec<PublicKey> {
     keys
 }
 
-/// What is in the files `*.pub`, or why it is no key.
+/// The keys in the files `*.pub`, or why a file is not a key.
 pub fn keys_in(folder: &Path) -> Vec<(PathBuf, Result<PublicKey, String>)> {
     let files = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let keys = files.filter(|path| path.extension().is_some_and(|extension| extension == "pub"));
     keys.map(|path| {
         let bytes = std::fs::metadata(&path).map_or(0, |metadata| metadata.len());
         let read = if bytes > MAX_KEY_BYTES {
-            Err("it is too long".to_owned())
+            Err("the file is too long".to_owned())
         } else {
             std::fs::read_to_string(&path).map_err(|error| error.to_string())
         };

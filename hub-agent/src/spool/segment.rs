@@ -1,6 +1,7 @@
-//! The unit the spool keeps: a run of records of one kind, as comma-separated JSON in one zstd frame.
-//! Frames may follow each other, so an upload is frames put end to end: nothing is compressed twice or parsed again.
-//! Only a batch that is too large, or whose clock turned out wrong, is ever taken apart.
+//! The unit of the spool: consecutive records of one kind, as comma-separated JSON in one zstd
+//! frame. Frames can be concatenated, so an upload is a concatenation of frames: nothing is
+//! compressed twice or parsed again. Only a batch that is too large, or whose clock was wrong, is
+//! decompressed.
 
 use std::io::{self, Read};
 
@@ -12,10 +13,11 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
-/// 1 costs a third of the CPU of the default level and makes a tenth more bytes.
+/// Level 1 needs a third of the CPU of the default level and produces a tenth more bytes.
 const ZSTD_LEVEL: i32 = 1;
 
-/// A segment is closed at so many records or bytes of JSON, which bounds the memory that taking one apart needs.
+/// A segment is closed at this many records or bytes of JSON, which bounds the memory that
+/// decompressing one needs.
 const MAX_SEGMENT_RECORDS: u32 = 2_000;
 const MAX_SEGMENT_JSON_BYTES: usize = 256 << 10;
 
@@ -25,7 +27,7 @@ pub enum Kind {
     BleWindows = 2,
     Telemetry = 3,
     Logs = 4,
-    /// What happened to jobs: each is an upload of its own, and none is ever dropped.
+    /// Events of jobs: each is an upload of its own, and none is ever dropped.
     JobEvents = 5,
 }
 
@@ -50,12 +52,12 @@ impl Kind {
         }
     }
 
-    /// What goes first when there is no room.
+    /// Whether it is dropped first when the spool is full.
     pub fn is_ble(self) -> bool {
         matches!(self, Self::BleEvents | Self::BleWindows)
     }
 
-    /// Most records one upload may carry.
+    /// The most records of one upload.
     pub fn max_records(self) -> u64 {
         match self {
             Self::BleEvents | Self::BleWindows => hub_protocol::ble::MAX_EVENTS_PER_UPLOAD as u64,
@@ -65,7 +67,7 @@ impl Kind {
     }
 }
 
-/// Something for each kind.
+/// One value for each kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PerKind<T>([T; 5]);
 
@@ -103,10 +105,10 @@ impl<T> PerKind<T> {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// Order within the spool.
+    /// The order within the spool.
     pub id: i64,
     pub kind: Kind,
-    /// Segments that share it are one upload.
+    /// Segments with the same batch are one upload.
     pub batch: BatchUuid,
     /// The batch may have been sent as it is: it must never change again.
     pub fixed: bool,
@@ -114,15 +116,17 @@ pub struct Segment {
     /// First and last time in it.
     pub from: Timestamp,
     pub to: Timestamp,
-    /// In which boot of the machine it was recorded, and what was then added to the time since boot to get the time of day.
+    /// The boot of the machine in which it was recorded, and the offset that was then added to the
+    /// time since boot to get the time of day.
     pub boot: Uuid,
     pub clock_offset_micros: i64,
     pub body: Vec<u8>,
 }
 
 impl Segment {
-    /// Whether both may go in one upload. One of windows has one beginning and one end, which are what its counts refer to.
-    pub fn goes_with(&self, other: &Self) -> bool {
+    /// Whether both can be in one upload. An upload of windows has one beginning and one end, to
+    /// which its counts refer.
+    pub fn can_join(&self, other: &Self) -> bool {
         let window = |segment: &Self| (segment.from, segment.to, segment.boot, segment.clock_offset_micros);
         self.kind == other.kind
             && match self.kind {
@@ -133,7 +137,7 @@ impl Segment {
     }
 }
 
-/// Records of one kind that are not yet a segment.
+/// Records of one kind that are not a segment yet.
 #[derive(Debug, Default)]
 pub struct Gathering {
     json: Vec<u8>,
@@ -151,15 +155,16 @@ impl Gathering {
         u64::from(self.records)
     }
 
-    /// Whether a record with this clock offset needs a segment of its own: because this one is full, or the clock was set.
+    /// Whether a record with this clock offset needs a new segment: because this one is full, or
+    /// because the clock was set.
     pub fn must_close_before(&self, clock_offset_micros: i64) -> bool {
         !self.is_empty()
             && (self.records >= MAX_SEGMENT_RECORDS
                 || self.json.len() >= MAX_SEGMENT_JSON_BYTES
-                || (clock_offset_micros - self.clock_offset_micros).abs() > MENDED_ABOVE_MICROS / 2)
+                || (clock_offset_micros - self.clock_offset_micros).abs() > CORRECT_ABOVE_MICROS / 2)
     }
 
-    /// Whether what is gathered is of another window.
+    /// Whether the gathered records belong to another window.
     pub fn is_of_another_window(&self, from: Timestamp, to: Timestamp) -> bool {
         self.span.is_some_and(|span| span != (from, to))
     }
@@ -188,7 +193,7 @@ impl Gathering {
         Ok(())
     }
 
-    /// Makes a segment of what was gathered, and begins anew.
+    /// Closes the gathered records into a segment, and starts over.
     pub fn close(&mut self, id: i64, kind: Kind, boot: Uuid, frames: &mut Frames) -> io::Result<Segment> {
         let (from, to) = self.span.unwrap_or((Timestamp::from_micros(0), Timestamp::from_micros(0)));
         let segment = Segment {
@@ -203,7 +208,7 @@ impl Gathering {
             clock_offset_micros: self.clock_offset_micros,
             body: frames.compress(&self.json)?,
         };
-        // The buffer is kept for the next one, unless it grew beyond what is usual.
+        // The buffer is reused, unless it grew beyond the usual.
         self.json.clear();
         self.json.shrink_to(MAX_SEGMENT_JSON_BYTES);
         self.records = 0;
@@ -212,7 +217,7 @@ impl Gathering {
     }
 }
 
-/// The compressor: its tables and its buffer are made once.
+/// The compressor. Its tables and its buffer are allocated once.
 pub struct Frames {
     compressor: zstd::bulk::Compressor<'static>,
     buffer: Vec<u8>,
@@ -233,7 +238,7 @@ impl Frames {
         Ok(frame)
     }
 
-    /// The body of the upload that these segments, all of one batch, make.
+    /// The body of the upload of these segments, all of one batch.
     pub fn upload(&mut self, segments: &[Segment]) -> io::Result<Vec<u8>> {
         let Some(first) = segments.first() else { return Ok(Vec::new()) };
         let from = segments.iter().map(|segment| segment.from).min().unwrap_or(first.from);
@@ -260,7 +265,7 @@ impl Frames {
         Ok(body)
     }
 
-    /// The same segment with each of its times moved.
+    /// Moves all times in the segment.
     pub fn shift(&mut self, segment: &mut Segment, by_micros: i64) -> io::Result<()> {
         let json = match segment.kind {
             Kind::BleEvents => shift_records(&segment.body, |event: &mut BleEvent| {
@@ -281,7 +286,8 @@ impl Frames {
         Ok(())
     }
 
-    /// Two segments with half of the records each, in the place of several. `None` when there is but one record.
+    /// Two segments with half of the records each, which replace these. `None` if there is only one
+    /// record.
     pub fn halve(
         &mut self,
         segments: &[Segment],
@@ -314,11 +320,12 @@ impl Frames {
     }
 }
 
-/// More than an upload's worth of records: a damaged frame that claims more is refused.
+/// More than an upload can have: a damaged frame that claims more is refused.
 const MAX_UNPACKED_BYTES: u64 = 64 << 20;
 
-/// Times closer together than this are not worth a change: a network's clock is set in small steps all the time.
-pub const MENDED_ABOVE_MICROS: i64 = 2_000_000;
+/// Smaller differences are not corrected: a network's clock is adjusted in small steps all the
+/// time.
+pub const CORRECT_ABOVE_MICROS: i64 = 2_000_000;
 
 /// A segment's records as a JSON array.
 fn unpack(body: &[u8]) -> io::Result<String> {
@@ -341,7 +348,7 @@ fn shift_records<R: DeserializeOwned + Serialize>(body: &[u8], mut shift: impl F
     Ok(json)
 }
 
-/// Every field of the agent's own records that holds a time is named `at`, `from`, `to` or `...At`.
+/// In the agent's own records, every field with a time is named `at`, `from`, `to` or `...At`.
 fn shift_times(value: &mut Value, by_micros: i64) {
     match value {
         Value::Object(fields) => {
@@ -387,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_put_end_to_end_are_one_upload() {
+    fn concatenated_frames_are_one_upload() {
         let mut frames = Frames::new().unwrap();
         let segments = [segment(1, &[1, 2], &mut frames), segment(2, &[3], &mut frames)];
         let upload: BleEventUpload = decode(&frames.upload(&segments).unwrap());
@@ -396,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_carry_the_span_of_all_their_segments() {
+    fn an_upload_of_windows_spans_all_its_segments() {
         let mut frames = Frames::new().unwrap();
         let device = BleDeviceWindow {
             count: 3,
@@ -419,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_clock_is_mended_in_every_record() {
+    fn a_wrong_clock_is_corrected_in_every_record() {
         let mut frames = Frames::new().unwrap();
         let mut moved = segment(1, &[5, 6], &mut frames);
         frames.shift(&mut moved, 100 * SECOND).unwrap();
@@ -429,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn times_of_free_records_are_found_by_name() {
+    fn times_in_other_records_are_found_by_name() {
         let mut record = serde_json::json!({"observedAt": "1970-01-01T00:00:01.000000Z", "message": "1970-01-01T00:00:01Z",
             "blind": [{"from": "1970-01-01T00:00:01.000000Z", "reason": "gone"}], "at": 3});
         shift_times(&mut record, SECOND);
@@ -441,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn halves_hold_every_record_once_under_new_ids() {
+    fn halves_contain_every_record_once_under_new_ids() {
         let mut frames = Frames::new().unwrap();
         let segments = [segment(1, &[1, 2], &mut frames), segment(2, &[3], &mut frames)];
         let mut id = 10;

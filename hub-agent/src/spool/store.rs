@@ -1,5 +1,6 @@
-//! All SQL of the spool: one table of segments in the order they came, counters, and the clock of each boot.
-//! Every change is one transaction that is on the disk when its call returns. Used by the spool's thread alone.
+//! All SQL of the spool: one table of segments in the order of their arrival, counters, and the
+//! clock offset of each boot. Every change is one transaction that is on disk when its call
+//! returns. Used by the spool's thread alone.
 
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -29,13 +30,13 @@ PRAGMA user_version = 1;
 ";
 const SCHEMA_VERSION: i64 = 1;
 
-/// What a row costs beside its body, in round figures.
+/// The size of a row without its body, approximately.
 const ROW_BYTES: u64 = 128;
 
-/// A file this large is made small again once it is empty.
+/// A larger file is shrunk when it is empty.
 const SHRINK_ABOVE_BYTES: u64 = 32 << 20;
 
-/// What the spool holds of one kind.
+/// What the spool has of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     pub segments: u64,
@@ -43,16 +44,16 @@ pub struct Usage {
     pub bytes: u64,
 }
 
-/// Counted since the spool was made.
+/// Counted since the spool was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Advertisements, or devices of windows, given up because there was no room.
+    /// Advertisements, or devices of windows, dropped because the spool was full.
     pub dropped_events: u64,
-    /// Records given up of what is not BLE.
+    /// Other records dropped because the spool was full.
     pub dropped_records: u64,
-    /// Records in uploads that the service refused for good.
+    /// Records in uploads that the service refused permanently.
     pub refused_records: u64,
-    /// Records the service refused within uploads it took.
+    /// Records that the service refused in uploads that it accepted.
     pub rejected_records: u64,
 }
 
@@ -69,7 +70,7 @@ impl Counters {
         }
     }
 
-    /// Records of any kind given up because there was no room.
+    /// Records of any kind dropped because the spool was full.
     pub fn dropped(&self) -> u64 {
         self.dropped_events + self.dropped_records
     }
@@ -107,25 +108,25 @@ impl Range {
     }
 }
 
-/// One change: all of it happens, or nothing.
+/// One change: applied completely or not at all.
 #[derive(Debug, Default)]
 pub struct Change<'a> {
     pub insert: &'a [Segment],
     pub delete: &'a [Range],
     pub count: Counters,
-    /// Most bytes to hold afterwards; what is over it goes, oldest BLE first.
+    /// The maximum size afterwards; the excess is dropped, oldest advertisements first.
     pub limit_bytes: u64,
-    /// Being uploaded, and not to be dropped.
+    /// Batches that are being uploaded and must not be dropped.
     pub offered: PerKind<Option<Range>>,
 }
 
 /// Why the file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// Its content makes no sense: it will not get better.
+    /// Its content is damaged: trying again does not help.
     #[error("{0}")]
     Damaged(String),
-    /// The disk is full, or gone: it may get better.
+    /// The disk is full or unavailable: trying again may help.
     #[error("{0}")]
     Unavailable(String),
 }
@@ -138,7 +139,7 @@ impl From<rusqlite::Error> for StoreError {
             {
                 Self::Unavailable(error.to_string())
             }
-            // Beside corruption: a column that is missing or of another type.
+            // Not only corruption: a column may be missing or of another type.
             _ => Self::Damaged(error.to_string()),
         }
     }
@@ -155,17 +156,18 @@ pub struct Store {
     usage: PerKind<Usage>,
     counters: Counters,
     last_id: i64,
-    /// No segment of the kind has a lower id: saves walking over those of the others.
+    /// No segment of the kind has a lower id. This avoids reading the segments of other kinds.
     first_id: PerKind<i64>,
 }
 
 impl Store {
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        // What is heard is the owner's alone; the files beside it get the same mode from SQLite.
+        // Records belong to the hub's owner alone; SQLite gives the files beside it the same mode.
         std::fs::File::options().create(true).append(true).mode(0o600).open(path)?;
         let connection = Connection::open(path)?;
         connection.pragma_update(None, "journal_mode", "WAL")?;
-        // A commit is on the disk when it returns; how many there are bounds what a power cut can cost.
+        // A commit is on disk when it returns; how often it happens bounds what a power cut can
+        // lose.
         connection.pragma_update(None, "synchronous", "FULL")?;
         connection.pragma_update(None, "cache_size", -512)?;
         connection.pragma_update(None, "wal_autocheckpoint", 512)?;
@@ -186,15 +188,16 @@ impl Store {
             last_id: 0,
             first_id: PerKind::default(),
         };
-        store.take_stock()?;
+        store.count_segments()?;
         Ok(store)
     }
 
-    fn take_stock(&mut self) -> Result<(), StoreError> {
+    fn count_segments(&mut self) -> Result<(), StoreError> {
         // The length of a body is known without reading it.
-        let mut statement = self
-            .connection
-            .prepare("SELECT kind, COUNT(*), SUM(records), SUM(length(body)), MAX(id) FROM segments GROUP BY kind")?;
+        let mut statement = self.connection.prepare(
+            "SELECT kind, COUNT(*), SUM(records), SUM(length(body)), MAX(id) \
+             FROM segments GROUP BY kind",
+        )?;
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
             let kind = kind_of(row.get(0)?)?;
@@ -215,7 +218,11 @@ impl Store {
                 .optional()?
                 .unwrap_or(0);
         }
-        self.connection.execute("DELETE FROM boots WHERE boot NOT IN (SELECT DISTINCT boot FROM segments)", [])?;
+        self.connection.execute(
+            "DELETE FROM boots \
+             WHERE boot NOT IN (SELECT DISTINCT boot FROM segments)",
+            [],
+        )?;
         Ok(())
     }
 
@@ -227,7 +234,7 @@ impl Store {
         self.counters
     }
 
-    /// The highest id there is.
+    /// The highest id.
     pub fn last_id(&self) -> i64 {
         self.last_id
     }
@@ -273,7 +280,7 @@ impl Store {
         }
         let used = |usage: &PerKind<Usage>| usage.iter().map(|usage| usage.bytes).sum::<u64>();
         if used(&self.usage) > change.limit_bytes {
-            // A little more than needed, so that not every commit has to.
+            // A little more than necessary, so that not every commit has to drop.
             let target = change.limit_bytes - change.limit_bytes / 64;
             for kinds in [[Kind::BleEvents, Kind::BleWindows], [Kind::Telemetry, Kind::Logs]] {
                 let mut after = 0;
@@ -310,52 +317,56 @@ impl Store {
         Ok(())
     }
 
-    /// The first segments of a kind, in order, as long as they stay within the bounds together and go with the first; the first one always.
+    /// The first segments of a kind, in order, within the bounds and as long as they can join the
+    /// first, which is always included.
     pub fn head(
         &mut self,
         kind: Kind,
         max_records: u64,
         max_bytes: usize,
-        go_together: impl Fn(&Segment, &Segment) -> bool,
+        can_join: impl Fn(&Segment, &Segment) -> bool,
     ) -> Result<Vec<Segment>, StoreError> {
         if self.usage.get(kind).segments == 0 {
             return Ok(Vec::new());
         }
-        let mut statement =
-            self.connection.prepare_cached("SELECT * FROM segments WHERE kind = ?1 AND id >= ?2 ORDER BY id")?;
+        let mut statement = self.connection.prepare_cached(
+            "SELECT * FROM segments \
+             WHERE kind = ?1 AND id >= ?2 ORDER BY id",
+        )?;
         let mut rows = statement.query([kind.code(), *self.first_id.get(kind)])?;
-        let mut taken: Vec<Segment> = Vec::new();
+        let mut found: Vec<Segment> = Vec::new();
         let (mut records, mut bytes) = (0, 0);
         while let Some(row) = rows.next()? {
             let segment = segment_of(row)?;
             records += segment.records;
             bytes += segment.body.len();
-            if let Some(first) = taken.first()
-                && (records > max_records || bytes > max_bytes || !go_together(first, &segment))
+            if let Some(first) = found.first()
+                && (records > max_records || bytes > max_bytes || !can_join(first, &segment))
             {
                 break;
             }
-            taken.push(segment);
+            found.push(segment);
         }
-        if let Some(first) = taken.first() {
+        if let Some(first) = found.first() {
             *self.first_id.get_mut(kind) = first.id;
         }
-        Ok(taken)
+        Ok(found)
     }
 
     pub fn read(&self, range: Range) -> Result<Vec<Segment>, StoreError> {
-        let mut statement = self
-            .connection
-            .prepare_cached("SELECT * FROM segments WHERE kind = ?1 AND id BETWEEN ?2 AND ?3 ORDER BY id")?;
+        let mut statement = self.connection.prepare_cached(
+            "SELECT * FROM segments \
+             WHERE kind = ?1 AND id BETWEEN ?2 AND ?3 ORDER BY id",
+        )?;
         let mut rows = statement.query(params![range.kind.code(), range.first, range.last])?;
-        let mut taken = Vec::new();
+        let mut found = Vec::new();
         while let Some(row) = rows.next()? {
-            taken.push(segment_of(row)?);
+            found.push(segment_of(row)?);
         }
-        Ok(taken)
+        Ok(found)
     }
 
-    /// Writes segments that are there already: which batch they belong to, and their mended times.
+    /// Rewrites stored segments: their batch and their corrected times.
     pub fn rewrite(&mut self, segments: &[Segment]) -> Result<(), StoreError> {
         let before = self.usage;
         let done = self.try_rewrite(segments);
@@ -374,7 +385,7 @@ impl Store {
                 |row| Ok((row.get(0)?, row.get(1)?)),
             )?;
             if old.1 == segment.clock_offset_micros {
-                // The body is as it was, and large: it is not written again.
+                // The body is unchanged and large: it is not written again.
                 tx.execute(
                     "UPDATE segments SET batch = ?2, fixed = ?3 WHERE id = ?1",
                     params![segment.id, segment.batch.0, segment.fixed],
@@ -390,7 +401,7 @@ impl Store {
         Ok(())
     }
 
-    /// What was known of the clock in a boot of this machine.
+    /// The clock offset of a boot of this machine, if it was known.
     pub fn boot_offset(&self, boot: Uuid) -> Result<Option<i64>, StoreError> {
         Ok(self
             .connection
@@ -415,7 +426,7 @@ impl Store {
         )?)
     }
 
-    /// Gives the disk its room back when nothing is left in a file that had grown.
+    /// Returns the disk space of a file that had grown and is empty.
     pub fn shrink_if_empty(&self) -> Result<(), StoreError> {
         if self.usage.iter().all(|usage| usage.segments == 0) && self.file_bytes()? > SHRINK_ABOVE_BYTES {
             self.connection.execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE);")?;
@@ -440,7 +451,8 @@ fn headers(
     limit: Option<u32>,
 ) -> Result<Vec<Header>, StoreError> {
     let mut statement = tx.prepare_cached(
-        "SELECT id, kind, records, length(body) FROM segments WHERE kind IN (?1, ?2) AND id BETWEEN ?3 AND ?4 ORDER BY id LIMIT ?5",
+        "SELECT id, kind, records, length(body) FROM segments \
+         WHERE kind IN (?1, ?2) AND id BETWEEN ?3 AND ?4 ORDER BY id LIMIT ?5",
     )?;
     let [one, other] = match kinds {
         [one, other] => [one.code(), other.code()],

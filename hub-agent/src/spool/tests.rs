@@ -1,13 +1,15 @@
-//! The spool's promises, on real files. A crash is what a copy of its files, taken while it runs, shows to the next start.
+//! The spool on real files. A crash is simulated by a copy of the files, taken while the spool
+//! runs.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use hub_protocol::Timestamp;
 use hub_protocol::ble::{Advertisement, BleDeviceWindow, BleEvent, BleEventUpload, WindowedBleUpload};
 use serde_json::json;
 
 use super::*;
-use crate::ble::HeardWindow;
+use crate::ble::types::HeardWindow;
 
 const MAX: u64 = 10_000;
 
@@ -27,7 +29,7 @@ fn heard(numbers: std::ops::Range<usize>) -> Vec<Heard> {
     numbers.map(|number| Heard::Event(event(number))).collect()
 }
 
-/// Commits only when asked for a batch, so that a test decides when.
+/// Commits only when a batch is requested, so that a test decides when.
 fn config(dir: &Path) -> SpoolConfig {
     SpoolConfig { commit_every: Duration::from_secs(3_600), disk_headroom_bytes: 0, ..SpoolConfig::of(dir) }
 }
@@ -40,7 +42,7 @@ fn start_with(config: SpoolConfig, clock: Arc<Clock>) -> Spool {
     Spool::start(config, clock, || {}).unwrap()
 }
 
-/// What a power cut now would leave.
+/// The files that a power cut now would leave.
 fn crash(dir: &Path) -> tempfile::TempDir {
     let copy = tempfile::tempdir().unwrap();
     for name in ["spool.db", "spool.db-wal"] {
@@ -65,10 +67,10 @@ async fn next(spool: &Spool) -> Option<Batch> {
 }
 
 async fn stored(spool: &Spool, batch: &Batch) {
-    spool.settle(batch.kind, batch.batch, Verdict::Stored { rejected: 0 }).await.unwrap();
+    spool.resolve(batch.kind, batch.batch, Verdict::Stored { rejected: 0 }).await.unwrap();
 }
 
-/// Takes all there is, in order.
+/// Uploads everything, in order.
 async fn drain(spool: &Spool) -> Vec<usize> {
     let mut all = Vec::new();
     while let Some(batch) = next(spool).await {
@@ -78,7 +80,7 @@ async fn drain(spool: &Spool) -> Vec<usize> {
     all
 }
 
-/// Writes segments of ten events each to disk, none of them given out.
+/// Writes segments of ten events each to disk. None of them has been offered.
 async fn fill(dir: &Path, segments: usize) {
     for segment in 0..segments {
         let spool = start(dir);
@@ -88,7 +90,7 @@ async fn fill(dir: &Path, segments: usize) {
 }
 
 #[tokio::test]
-async fn a_batch_stays_the_same_until_it_is_settled() {
+async fn a_batch_stays_the_same_until_it_is_resolved() {
     let dir = tempfile::tempdir().unwrap();
     let spool = start(dir.path());
     spool.append(heard(0..3)).await.unwrap();
@@ -109,7 +111,7 @@ async fn a_batch_that_may_have_been_sent_is_the_same_after_a_crash() {
     let spool = start(dir.path());
     spool.append(heard(0..3)).await.unwrap();
     let sent = next(&spool).await.unwrap();
-    // More arrives, and is on disk, before the crash.
+    // More records arrive, and are on disk, before the crash.
     spool.append(heard(3..5)).await.unwrap();
     assert_eq!(spool.next(Kind::Logs, MAX).await.unwrap(), None);
 
@@ -119,11 +121,11 @@ async fn a_batch_that_may_have_been_sent_is_the_same_after_a_crash() {
 }
 
 #[tokio::test]
-async fn many_small_segments_go_as_one_batch_which_a_crash_does_not_change() {
+async fn small_segments_are_joined_in_a_batch_that_survives_a_crash() {
     let dir = tempfile::tempdir().unwrap();
     fill(dir.path(), 5).await;
     let spool = start(dir.path());
-    // The head may have been sent by an earlier start: it goes alone.
+    // The first segment may have been sent by an earlier start: it is a batch of its own.
     let head = next(&spool).await.unwrap();
     assert_eq!(numbers(&head).len(), 10);
     stored(&spool, &head).await;
@@ -132,7 +134,7 @@ async fn many_small_segments_go_as_one_batch_which_a_crash_does_not_change() {
 
     let again = start(crash(dir.path()).path());
     assert_eq!(next(&again).await.unwrap(), joined);
-    assert_eq!(next(&again).await.unwrap(), joined, "though fewer records may go together now");
+    assert_eq!(next(&again).await.unwrap(), joined, "although fewer records can be joined now");
 }
 
 fn window(number: i64, devices: usize) -> Heard {
@@ -150,9 +152,10 @@ fn window(number: i64, devices: usize) -> Heard {
 }
 
 #[tokio::test]
-async fn an_upload_holds_one_window_and_all_of_it() {
+async fn an_upload_contains_exactly_one_whole_window() {
     let dir = tempfile::tempdir().unwrap();
-    // A start each, so that each has segments of its own; the large window is more than one segment holds.
+    // One start each, so that each has segments of its own; the large window needs more than one
+    // segment.
     for numbers in [0..3, 3..5] {
         let spool = start(dir.path());
         for number in numbers {
@@ -173,7 +176,7 @@ async fn an_upload_holds_one_window_and_all_of_it() {
 }
 
 #[tokio::test]
-async fn a_bound_on_records_is_kept() {
+async fn a_batch_respects_the_bound_on_records() {
     let dir = tempfile::tempdir().unwrap();
     fill(dir.path(), 5).await;
     let spool = start(dir.path());
@@ -186,7 +189,7 @@ async fn a_bound_on_records_is_kept() {
 }
 
 #[tokio::test]
-async fn what_was_delivered_may_come_again_after_a_crash_but_only_as_it_was() {
+async fn a_delivered_batch_is_deleted_with_the_next_commit() {
     let dir = tempfile::tempdir().unwrap();
     let spool = start(dir.path());
     spool.append(heard(0..3)).await.unwrap();
@@ -194,7 +197,7 @@ async fn what_was_delivered_may_come_again_after_a_crash_but_only_as_it_was() {
     stored(&spool, &first).await;
     spool.append(heard(3..5)).await.unwrap();
     let second = next(&spool).await.unwrap();
-    // The first one's deletion was committed with the second's arrival.
+    // The deletion of the first batch was committed together with the second's records.
     let again = start(crash(dir.path()).path());
     assert_eq!(next(&again).await.unwrap(), second);
 }
@@ -210,7 +213,7 @@ async fn a_full_spool_drops_the_oldest_advertisements_first_and_counts_them() {
     for round in 0..40 {
         spool.append(heard(round * 10..round * 10 + 10)).await.unwrap();
         let batch = next(&spool).await.unwrap();
-        // The first one is being uploaded all the while, and is not dropped.
+        // The first batch is being uploaded meanwhile and is not dropped.
         assert_eq!(*given.get_or_insert_with(|| batch.clone()), batch);
     }
     let stats = spool.stats();
@@ -219,13 +222,13 @@ async fn a_full_spool_drops_the_oldest_advertisements_first_and_counts_them() {
     let left = drain(&spool).await;
     assert_eq!(left.last(), Some(&399));
     assert_eq!(stats.counters.dropped_events as usize + left.len() + 10, 400);
-    assert_eq!(spool.next(Kind::Telemetry, MAX).await.unwrap(), Some(telemetry), "BLE goes first");
+    assert_eq!(spool.next(Kind::Telemetry, MAX).await.unwrap(), Some(telemetry), "advertisements are dropped first");
     spool.close().await.unwrap();
-    assert_eq!(start(dir.path()).stats().counters, stats.counters, "counted for good");
+    assert_eq!(start(dir.path()).stats().counters, stats.counters, "the count is stored");
 }
 
 #[tokio::test]
-async fn a_damaged_file_is_moved_aside_and_a_new_one_begun() {
+async fn a_damaged_file_is_quarantined_and_a_new_one_created() {
     let dir = tempfile::tempdir().unwrap();
     fill(dir.path(), 1).await;
     std::fs::write(
@@ -242,7 +245,7 @@ async fn a_damaged_file_is_moved_aside_and_a_new_one_begun() {
 }
 
 #[tokio::test]
-async fn without_a_disk_the_newest_is_kept_in_memory_and_uploaded_from_there() {
+async fn without_a_disk_the_newest_records_are_uploaded_from_memory() {
     let dir = tempfile::tempdir().unwrap();
     let spool = start(&dir.path().join("not there"));
     spool.append(heard(0..3)).await.unwrap();
@@ -250,7 +253,7 @@ async fn without_a_disk_the_newest_is_kept_in_memory_and_uploaded_from_there() {
     assert_eq!(next(&spool).await.unwrap(), batch);
     assert!(spool.stats().trouble.is_some());
     assert_eq!(drain(&spool).await, [0, 1, 2]);
-    // Far more than may be held: random names do not compress.
+    // Far more than can be held: random names do not compress.
     for _ in 0..60 {
         let events = (0..2_000).map(|number| {
             let mut event = event(number);
@@ -266,7 +269,7 @@ async fn without_a_disk_the_newest_is_kept_in_memory_and_uploaded_from_there() {
 }
 
 #[tokio::test]
-async fn what_is_too_large_is_halved_until_it_is_one_record() {
+async fn a_batch_that_is_too_large_is_halved_down_to_one_record() {
     let dir = tempfile::tempdir().unwrap();
     let spool = start(dir.path());
     spool.append(heard(0..5)).await.unwrap();
@@ -279,25 +282,25 @@ async fn what_is_too_large_is_halved_until_it_is_one_record() {
             alone.extend(numbers(&batch));
             Verdict::Stored { rejected: 0 }
         };
-        spool.settle(batch.kind, batch.batch, verdict).await.unwrap();
+        spool.resolve(batch.kind, batch.batch, verdict).await.unwrap();
     }
     alone.sort();
     assert_eq!(alone, [0, 1, 2, 3, 4]);
 
     spool.append(heard(5..6)).await.unwrap();
     let single = next(&spool).await.unwrap();
-    spool.settle(single.kind, single.batch, Verdict::TooLarge).await.unwrap();
+    spool.resolve(single.kind, single.batch, Verdict::TooLarge).await.unwrap();
     assert_eq!(next(&spool).await, None);
     assert_eq!(spool.stats().counters.refused_records, 1);
 }
 
 #[tokio::test]
-async fn a_refused_batch_is_counted_kept_for_inspection_and_blocks_nothing() {
+async fn a_refused_batch_is_counted_and_quarantined_and_blocks_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let spool = start(dir.path());
     spool.append(heard(0..3)).await.unwrap();
     let refused = next(&spool).await.unwrap();
-    spool.settle(refused.kind, refused.batch, Verdict::Refused).await.unwrap();
+    spool.resolve(refused.kind, refused.batch, Verdict::Refused).await.unwrap();
     spool.append(heard(3..5)).await.unwrap();
     assert_eq!(drain(&spool).await, [3, 4]);
     assert_eq!(spool.stats().counters.refused_records, 3);
@@ -309,7 +312,7 @@ async fn a_refused_batch_is_counted_kept_for_inspection_and_blocks_nothing() {
 }
 
 #[tokio::test]
-async fn another_owner_gets_nothing_of_what_was_heard_before() {
+async fn a_new_owner_gets_no_records_of_the_previous_one() {
     let dir = tempfile::tempdir().unwrap();
     fill(dir.path(), 2).await;
     let spool = start(dir.path());
@@ -317,7 +320,7 @@ async fn another_owner_gets_nothing_of_what_was_heard_before() {
     spool.append(heard(20..25)).await.unwrap();
     spool.forget().await.unwrap();
     assert_eq!(next(&spool).await, None);
-    // An upload that was under way is settled late.
+    // An upload that was under way is resolved late.
     stored(&spool, &given).await;
     spool.append(heard(30..31)).await.unwrap();
     assert_eq!(drain(&spool).await, [30]);
@@ -325,13 +328,13 @@ async fn another_owner_gets_nothing_of_what_was_heard_before() {
 }
 
 #[tokio::test]
-async fn times_of_a_clock_that_was_wrong_are_mended_before_they_are_sent() {
+async fn wrong_times_are_corrected_before_they_are_sent() {
     let dir = tempfile::tempdir().unwrap();
     let clock = Arc::new(Clock::new());
     let spool = start_with(config(dir.path()), clock.clone());
     spool.append(heard(0..2)).await.unwrap();
     let day = 86_400;
-    clock.service_said(machine_now().plus_secs(day));
+    clock.learn_service_time(machine_now().plus_secs(day));
     let late = upload(&next(&spool).await.unwrap());
     for event in &late.events {
         let ahead = event.observed_at.as_secs() - machine_now().as_secs();
@@ -339,12 +342,12 @@ async fn times_of_a_clock_that_was_wrong_are_mended_before_they_are_sent() {
     }
     spool.close().await.unwrap();
     let again = upload(&next(&start_with(config(dir.path()), clock)).await.unwrap());
-    assert_eq!(again, late, "mended once, and then for good");
+    assert_eq!(again, late, "it is corrected once");
 }
 
 /// A start without a network in which the clock stayed at 1970, then a reboot that knows the time.
 #[tokio::test]
-async fn what_a_boot_heard_that_never_knew_the_time_is_dated_before_the_next_boot() {
+async fn records_of_a_boot_without_the_time_are_dated_before_the_next_boot() {
     let dir = tempfile::tempdir().unwrap();
     let spool = start(dir.path());
     for secs in [600, 700] {
@@ -371,27 +374,27 @@ async fn what_a_boot_heard_that_never_knew_the_time_is_dated_before_the_next_boo
 }
 
 #[tokio::test]
-async fn job_events_go_one_by_one_and_outlast_everything() {
+async fn job_events_are_uploaded_one_by_one_and_never_dropped() {
     let dir = tempfile::tempdir().unwrap();
     let spool = start_with(SpoolConfig { max_bytes: 2_048, ..config(dir.path()) }, Arc::new(Clock::new()));
     for number in 0..3 {
         assert!(spool.keep(Kind::JobEvents, &json!({"number": number, "occurredAt": machine_now()})).await.unwrap());
     }
-    // On the disk when it is said to be.
+    // It is on disk when the call returns.
     let copy = crash(dir.path());
     for spool in [start_with(SpoolConfig { max_bytes: 2_048, ..config(copy.path()) }, Arc::new(Clock::new())), spool] {
         for round in 0..20 {
             spool.append(heard(round * 500..(round + 1) * 500)).await.unwrap();
-            // Whatever is asked for, all is written first.
+            // Requesting a batch of any kind writes everything first.
             assert_eq!(spool.next(Kind::Telemetry, MAX).await.unwrap(), None);
         }
-        assert!(spool.stats().counters.dropped_events > 0, "there was no room");
+        assert!(spool.stats().counters.dropped_events > 0, "the spool was full");
         for number in 0..3 {
             let batch = spool.next(Kind::JobEvents, 1).await.unwrap().unwrap();
             assert_eq!(batch.records, 1);
             let record = zstd::bulk::decompress(&batch.body, 4_096).unwrap();
             assert_eq!(serde_json::from_slice::<serde_json::Value>(&record).unwrap()["number"], number);
-            spool.settle(Kind::JobEvents, batch.batch, Verdict::Stored { rejected: 0 }).await.unwrap();
+            spool.resolve(Kind::JobEvents, batch.batch, Verdict::Stored { rejected: 0 }).await.unwrap();
         }
         assert_eq!(spool.next(Kind::JobEvents, 1).await.unwrap(), None);
         spool.close().await.unwrap();

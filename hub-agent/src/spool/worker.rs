@@ -1,8 +1,10 @@
-//! The spool's thread: gathers records into segments, commits them in groups, and forms batches from them.
+//! The spool's thread: gathers records into segments, commits them in groups, and forms batches
+//! from them.
 //!
-//! How a batch keeps its content without a write for every upload: only the first segment of a kind may be sent without its row
-//! saying so (`fixed`). After a start that one segment is therefore taken as sent, and never joined with others.
-//! While the disk cannot be written, new segments are held in memory, within a bound, and uploaded from there.
+//! How a batch keeps its content without a write for every upload: only the first segment of a kind
+//! may be sent while its row is not marked as `fixed`. So after a start that segment is treated as
+//! sent, and never joined with others. While the disk cannot be written, new segments are held in
+//! memory, within a bound, and uploaded from there.
 
 use std::collections::VecDeque;
 use std::io;
@@ -12,34 +14,30 @@ use std::time::{Duration, Instant};
 
 use hub_protocol::{BatchUuid, Timestamp};
 use tokio::sync::mpsc;
-use uuid::Uuid;
 
-use super::aside::{keep_refused, set_aside};
-use super::segment::{Frames, Gathering, MENDED_ABOVE_MICROS, Segment};
-use super::store::{Change, Range, Store, StoreError};
-use super::{Batch, Command, Counters, Kind, PerKind, SpoolConfig, SpoolStats, Usage, Verdict};
+use super::boots;
+use super::drops::DropLog;
+use super::quarantine::{quarantine_damaged, quarantine_refused};
+use super::segment::{CORRECT_ABOVE_MICROS, Frames, Gathering, Kind, PerKind, Segment};
+use super::store::{Change, Counters, Range, Store, StoreError, Usage};
+use super::types::{Batch, Command, SpoolConfig, SpoolStats, Verdict};
 use crate::ble::Heard;
-use crate::clock::{self, Clock, Offset, machine_offset_micros};
+use crate::clock::{self, Clock, machine_offset_micros};
 
 const FILE: &str = "spool.db";
 
-/// Bytes of segments kept in memory while the disk cannot be written.
+/// The most bytes of segments in memory while the disk cannot be written.
 const MAX_HELD_BYTES: usize = 4 << 20;
 
-/// Most bytes of one upload: a quarter of what the service takes.
+/// The most bytes of one upload: a quarter of the service's limit.
 const MAX_UPLOAD_BYTES: usize = 1 << 20;
 
-/// The spool may hold this much on the fullest disk: what is heard passes through it on its way to the service.
+/// The size that the spool may have on the fullest disk: records pass through it on their way to
+/// the service.
 const MIN_BYTES: u64 = 4 << 20;
 
-/// Room that SQLite's journal needs beside the file: without it nothing could even be deleted.
+/// Space for SQLite's journal beside the file: without it not even deleting set_available.
 const JOURNAL_BYTES: u64 = 8 << 20;
-
-/// How often it is said how much was dropped while that goes on.
-const SAY_DROPPED_EVERY: Duration = Duration::from_secs(3_600);
-
-/// What is dropped at once makes room for a while: only after so long without it is it over.
-const DROPPING_IS_OVER_AFTER: Duration = Duration::from_secs(600);
 
 const REOPEN_EVERY: Duration = Duration::from_secs(30);
 const DISK_CHECK_EVERY: Duration = Duration::from_secs(10);
@@ -52,13 +50,13 @@ pub struct Worker {
     store: Option<Store>,
     opened_at: Instant,
     gathering: PerKind<Gathering>,
-    /// Segments not yet on disk.
+    /// Segments that are not on disk yet.
     held: VecDeque<Segment>,
-    /// Delivered, and not yet deleted on disk.
+    /// Delivered, and not deleted on disk yet.
     done: Vec<Range>,
-    /// Not yet counted on disk.
+    /// Not counted on disk yet.
     count: Counters,
-    /// Given out and not yet settled.
+    /// Batches that are being uploaded.
     offered: PerKind<Option<(BatchUuid, Range)>>,
     /// The segment of each kind that an earlier start may have sent.
     maybe_sent: PerKind<Option<i64>>,
@@ -67,14 +65,7 @@ pub struct Worker {
     limit_bytes: u64,
     limit_at: Option<Instant>,
     trouble: Option<String>,
-    dropping: Option<Dropping>,
-}
-
-/// A time in which there is no room for what is heard.
-struct Dropping {
-    said_at: Instant,
-    last_at: Instant,
-    records: u64,
+    drop_log: DropLog,
 }
 
 impl Worker {
@@ -97,7 +88,7 @@ impl Worker {
             committed_at: Instant::now(),
             limit_at: None,
             trouble: None,
-            dropping: None,
+            drop_log: DropLog::default(),
         };
         worker.open();
         worker.publish();
@@ -118,7 +109,7 @@ impl Worker {
                 }
                 Command::Lost(events) => {
                     self.count.dropped_events += events;
-                    self.dropped(events);
+                    self.drop_log.note(events, self.limit_bytes);
                 }
                 Command::Tick => {
                     if self.store.is_none() && self.opened_at.elapsed() >= REOPEN_EVERY {
@@ -128,21 +119,21 @@ impl Worker {
                     if self.committed_at.elapsed() >= self.config.commit_every * 4 / 5 {
                         self.commit();
                     }
-                    self.say_dropped();
+                    self.drop_log.log();
                     self.publish();
                 }
                 Command::Next { kind, max_records, reply } => {
                     let batch = self.next(kind, max_records);
                     self.publish();
-                    // Who asked may have gone away: the batch is then given out again.
+                    // The caller may have stopped waiting: it then gets the same batch again.
                     let _ = reply.send(batch);
                 }
-                Command::Settle { kind, batch, verdict } => self.settle(kind, batch, verdict),
+                Command::Resolve { kind, batch, verdict } => self.resolve(kind, batch, verdict),
                 Command::Forget => self.forget(),
                 Command::Close(reply) => {
                     self.commit();
                     self.publish();
-                    // Closed before the answer: the next to open the file may be on its way.
+                    // Closed before the reply: the file may be opened again at once.
                     self.store = None;
                     let _ = reply.send(());
                     return;
@@ -161,7 +152,7 @@ impl Worker {
         self.opened_at = Instant::now();
         let mut opened = Store::open(&self.path());
         if let Err(StoreError::Damaged(reason)) = &opened {
-            set_aside(&self.path(), reason);
+            quarantine_damaged(&self.path(), reason);
             opened = Store::open(&self.path());
         }
         match opened {
@@ -169,29 +160,29 @@ impl Worker {
                 self.next_id = self.next_id.max(store.last_id() + 1);
                 for kind in Kind::ALL {
                     let head = store
-                        .head(kind, 0, 0, Segment::goes_with)
+                        .head(kind, 0, 0, Segment::can_join)
                         .ok()
                         .and_then(|head| head.first().map(|first| first.id));
                     *self.maybe_sent.get_mut(kind) = head;
                 }
                 self.store = Some(store);
-                self.works();
+                self.set_available();
             }
-            Err(error) => self.fails(error),
+            Err(error) => self.set_failed(error),
         }
     }
 
-    fn works(&mut self) {
+    fn set_available(&mut self) {
         if self.trouble.take().is_some() {
             tracing::info!("the spool can be written again");
         }
     }
 
-    fn fails(&mut self, error: StoreError) {
+    fn set_failed(&mut self, error: StoreError) {
         if let StoreError::Damaged(reason) = &error {
             self.store = None;
-            set_aside(&self.path(), reason);
-            // What was given out of the old file is gone; what is held in memory goes into the new one.
+            quarantine_damaged(&self.path(), reason);
+            // Batches of the old file are lost; what is held in memory goes into the new file.
             self.opened_at = Instant::now();
             match Store::open(&self.path()) {
                 Ok(store) => {
@@ -210,7 +201,7 @@ impl Worker {
         if self.trouble.as_deref() != Some(reason) {
             tracing::error!(
                 file = %self.path().display(), reason,
-                "the spool cannot be written; what is heard is kept in memory, the oldest is dropped. Make room on the disk"
+                "the spool cannot be written; records are held in memory and the oldest are dropped. Free some disk space"
             );
             self.trouble = Some(reason.to_owned());
         }
@@ -249,12 +240,13 @@ impl Worker {
             self.bound_held();
         }
         if let Err(error) = self.gathering.get_mut(kind).push(record, from, to, clock_offset_micros) {
-            tracing::error!(%error, "a record cannot be written as JSON and is left out");
+            tracing::error!(%error, "a record cannot be encoded as JSON and is dropped");
             self.count.drop_of(kind, 1);
         }
     }
 
-    /// Writes one record by itself. When that fails it is taken back, and whoever gave it tries again.
+    /// Writes one record by itself. If that set_failed, the record is removed again, and the caller
+    /// retries.
     fn keep(&mut self, kind: Kind, json: &impl serde::Serialize, at: Timestamp, clock_offset_micros: i64) -> bool {
         self.close_segment(kind);
         self.push(kind, json, at, at, clock_offset_micros);
@@ -278,13 +270,13 @@ impl Worker {
                 self.held.push_back(segment);
             }
             Err(error) => {
-                tracing::error!(%error, "what was heard cannot be compressed and is dropped");
+                tracing::error!(%error, "records cannot be compressed and are dropped");
                 *self.gathering.get_mut(kind) = Gathering::default();
             }
         }
     }
 
-    /// Keeps what is in memory within its bound.
+    /// Keeps the held segments within their bound.
     fn bound_held(&mut self) {
         let mut bytes: usize = self.held.iter().map(|segment| segment.body.len()).sum();
         while bytes > MAX_HELD_BYTES {
@@ -298,11 +290,12 @@ impl Worker {
             let Some(lost) = victim.and_then(|at| self.held.remove(at)) else { return };
             bytes -= lost.body.len();
             self.count.drop_of(lost.kind, lost.records);
-            self.dropped(lost.records);
+            self.drop_log.note(lost.records, self.limit_bytes);
         }
     }
 
-    /// Writes all that is in memory. False when that could not be done; it is then still in memory, within a bound.
+    /// Writes everything in memory to disk. False if that failed; it is then still in memory,
+    /// within a bound.
     fn commit(&mut self) -> bool {
         for kind in Kind::ALL {
             self.close_segment(kind);
@@ -318,7 +311,7 @@ impl Worker {
             return self.trouble.is_none();
         }
         let known_dropped = store.counters().dropped() + self.count.dropped();
-        let written = remember_clock(store, &self.clock, offset).and_then(|()| {
+        let written = boots::remember(store, &self.clock, offset).and_then(|()| {
             store.apply(&Change {
                 insert: self.held.make_contiguous(),
                 delete: &self.done,
@@ -330,55 +323,23 @@ impl Worker {
         match written {
             Ok(()) => {
                 let dropped = store.counters().dropped().saturating_sub(known_dropped);
-                self.dropped(dropped);
+                self.drop_log.note(dropped, self.limit_bytes);
                 self.held.clear();
                 self.done.clear();
                 self.count = Counters::default();
-                self.works();
+                self.set_available();
                 true
             }
             Err(error) => {
-                self.fails(error);
+                self.set_failed(error);
                 self.bound_held();
                 false
             }
         }
     }
 
-    /// Says that dropping begins; how much it is comes later, with its sum.
-    fn dropped(&mut self, records: u64) {
-        if records == 0 {
-            return;
-        }
-        let now = Instant::now();
-        match &mut self.dropping {
-            Some(dropping) => {
-                dropping.last_at = now;
-                dropping.records += records;
-            }
-            None => {
-                tracing::warn!(
-                    limit_bytes = self.limit_bytes,
-                    "there is no room for all that is heard; the oldest of it is dropped and counted"
-                );
-                self.dropping = Some(Dropping { said_at: now, last_at: now, records });
-            }
-        }
-    }
-
-    fn say_dropped(&mut self) {
-        let Some(dropping) = &mut self.dropping else { return };
-        let records = dropping.records;
-        if dropping.last_at.elapsed() >= DROPPING_IS_OVER_AFTER {
-            tracing::warn!(records, "there is room again for all that is heard; so many records were dropped");
-            self.dropping = None;
-        } else if dropping.said_at.elapsed() >= SAY_DROPPED_EVERY {
-            dropping.said_at = Instant::now();
-            tracing::warn!(records, "there is still no room for all that is heard; so many records were dropped");
-        }
-    }
-
-    /// The configured bound, or the file's size when the disk has no room for it to grow. Dropping more would not free any.
+    /// The configured bound, or the file's size if the disk has no space for it to grow: dropping
+    /// more would not free any.
     fn limit_bytes(&mut self) -> u64 {
         if self.limit_at.is_some_and(|at| at.elapsed() < DISK_CHECK_EVERY) {
             return self.limit_bytes;
@@ -394,19 +355,19 @@ impl Worker {
 
     fn next(&mut self, kind: Kind, max_records: u64) -> Option<Batch> {
         if let Some((_, range)) = *self.offered.get(kind) {
-            let segments = self.find(range);
+            let segments = self.read_range(range);
             if !segments.is_empty() {
-                return self.give(segments);
+                return self.offer(segments);
             }
             *self.offered.get_mut(kind) = None;
         }
         let max_records = max_records.clamp(1, kind.max_records());
-        let segments = if self.commit() { self.form(kind, max_records) } else { self.take_held(kind) };
-        self.give(segments)
+        let segments = if self.commit() { self.form(kind, max_records) } else { self.offer_held(kind) };
+        self.offer(segments)
     }
 
-    /// Remembers what is given out, and makes the upload of it.
-    fn give(&mut self, segments: Vec<Segment>) -> Option<Batch> {
+    /// Remembers the batch as being uploaded, and builds its body.
+    fn offer(&mut self, segments: Vec<Segment>) -> Option<Batch> {
         let (first, last) = (segments.first()?, segments.last()?);
         let (kind, batch) = (first.kind, first.batch);
         *self.offered.get_mut(kind) = Some((batch, Range { kind, first: first.id, last: last.id }));
@@ -424,24 +385,25 @@ impl Worker {
         }
     }
 
-    fn find(&mut self, range: Range) -> Vec<Segment> {
+    fn read_range(&mut self, range: Range) -> Vec<Segment> {
         let held: Vec<_> = self.held.iter().filter(|segment| range.contains(segment)).cloned().collect();
         if !held.is_empty() {
             return held;
         }
         let read = self.store.as_ref().map_or(Ok(Vec::new()), |store| store.read(range));
         read.unwrap_or_else(|error| {
-            self.fails(error);
+            self.set_failed(error);
             Vec::new()
         })
     }
 
-    /// The batch at the head of a kind: one that was formed before as it was, else as many segments as may go together.
+    /// The first batch of a kind: one that was formed before, unchanged, else as many segments as
+    /// can be joined.
     fn form(&mut self, kind: Kind, max_records: u64) -> Vec<Segment> {
         match self.try_form(kind, max_records) {
             Ok(segments) => segments,
             Err(error) => {
-                self.fails(error);
+                self.set_failed(error);
                 Vec::new()
             }
         }
@@ -449,7 +411,7 @@ impl Worker {
 
     fn try_form(&mut self, kind: Kind, max_records: u64) -> Result<Vec<Segment>, StoreError> {
         let Some(store) = &mut self.store else { return Ok(Vec::new()) };
-        let mut segments = store.head(kind, max_records, MAX_UPLOAD_BYTES, Segment::goes_with)?;
+        let mut segments = store.head(kind, max_records, MAX_UPLOAD_BYTES, Segment::can_join)?;
         let Some(first) = segments.first() else {
             store.shrink_if_empty()?;
             return Ok(Vec::new());
@@ -459,7 +421,8 @@ impl Worker {
             // Its bounds may have been wider when it was formed.
             return store.head(kind, u64::MAX, 4 * MAX_UPLOAD_BYTES, |first, next| first.batch == next.batch);
         }
-        // A time before this program existed was never sent: the clock is known before anything is.
+        // A segment with an implausible time was never sent: nothing is sent before the time is
+        // known.
         if *self.maybe_sent.get(kind) == Some(first_id) && clock::is_plausible(first.from) {
             segments.truncate(1);
             return Ok(segments);
@@ -470,12 +433,12 @@ impl Worker {
         for segment in &mut segments {
             segment.batch = batch;
             segment.fixed = joined;
-            let by_micros = offset_of_boot(store, &self.clock, segment.boot)? - segment.clock_offset_micros;
-            if by_micros.abs() > MENDED_ABOVE_MICROS {
+            let by_micros = boots::offset_micros(store, &self.clock, segment.boot)? - segment.clock_offset_micros;
+            if by_micros.abs() > CORRECT_ABOVE_MICROS {
                 match self.frames.shift(segment, by_micros) {
                     Ok(()) => changed = true,
                     Err(error) => {
-                        tracing::warn!(%error, "the times of a spooled segment cannot be mended; it is sent as it is")
+                        tracing::warn!(%error, "the times of a segment cannot be corrected; it is sent as it is")
                     }
                 }
             }
@@ -486,20 +449,21 @@ impl Worker {
         Ok(segments)
     }
 
-    /// While the disk cannot be written: the oldest that is in memory. It is never joined with others later.
-    fn take_held(&mut self, kind: Kind) -> Vec<Segment> {
+    /// While the disk cannot be written: the oldest segment in memory. It is never joined with
+    /// others later.
+    fn offer_held(&mut self, kind: Kind) -> Vec<Segment> {
         let Some(segment) = self.held.iter_mut().find(|segment| segment.kind == kind) else { return Vec::new() };
         segment.fixed = true;
         vec![segment.clone()]
     }
 
-    fn settle(&mut self, kind: Kind, batch: BatchUuid, verdict: Verdict) {
+    fn resolve(&mut self, kind: Kind, batch: BatchUuid, verdict: Verdict) {
         let Some((_, range)) = (*self.offered.get(kind)).filter(|(offered, _)| *offered == batch) else { return };
         match verdict {
             Verdict::Stored { rejected } => self.count.rejected_records += rejected,
             Verdict::Refused => self.refuse(range, batch),
             Verdict::TooLarge => {
-                let segments = self.find(range);
+                let segments = self.read_range(range);
                 let next_id = &mut self.next_id;
                 let halves = self.frames.halve(&segments, &mut || {
                     let id = *next_id;
@@ -507,7 +471,8 @@ impl Worker {
                     id
                 });
                 match halves {
-                    // They go to the end of the spool: rare enough not to need an order of their own.
+                    // They go to the end of the spool: this is too rare to need an order of its
+                    // own.
                     Ok(Some(halves)) => self.held.extend(halves),
                     Ok(None) => self.refuse(range, batch),
                     Err(error) => {
@@ -522,14 +487,14 @@ impl Worker {
         self.done.push(range);
     }
 
-    /// Counts an upload the service will never take, and keeps it for someone to look at.
+    /// Counts an upload that the service refused permanently, and quarantines it.
     fn refuse(&mut self, range: Range, batch: BatchUuid) {
-        let segments = self.find(range);
+        let segments = self.read_range(range);
         self.count.refused_records += segments.iter().map(|segment| segment.records).sum::<u64>();
         let dir = self.config.dir.join("refused");
-        let kept = self.frames.upload(&segments).and_then(|body| keep_refused(&dir, batch, &body));
+        let kept = self.frames.upload(&segments).and_then(|body| quarantine_refused(&dir, batch, &body));
         if let Err(error) = kept {
-            tracing::warn!(%error, "a refused upload cannot be kept for later inspection");
+            tracing::warn!(%error, "a refused upload cannot be quarantined");
         }
     }
 
@@ -568,30 +533,4 @@ impl Worker {
         }
         *self.stats.lock().unwrap_or_else(PoisonError::into_inner) = stats;
     }
-}
-
-/// Remembers this boot's clock, so that its records can be mended after a reboot.
-fn remember_clock(store: &mut Store, clock: &Clock, offset: Offset) -> Result<(), StoreError> {
-    if !offset.known {
-        return Ok(());
-    }
-    match store.boot_offset(clock.boot())? {
-        Some(before) if (before - offset.micros).abs() <= MENDED_ABOVE_MICROS / 2 => Ok(()),
-        _ => store.set_boot_offset(clock.boot(), offset.micros),
-    }
-}
-
-/// What has to be added to the time since boot, in this boot or an earlier one, to get the time of day.
-fn offset_of_boot(store: &mut Store, clock: &Clock, boot: Uuid) -> Result<i64, StoreError> {
-    if boot == clock.boot() {
-        return Ok(clock.offset().micros);
-    }
-    if let Some(offset) = store.boot_offset(boot)? {
-        return Ok(offset);
-    }
-    // The clock was never known in that boot. It ended before this one began: that is the latest it can have been.
-    let end_micros = store.boot_end_micros(boot)?.unwrap_or(0);
-    let offset = clock.offset().micros.saturating_sub(end_micros);
-    store.set_boot_offset(boot, offset)?;
-    Ok(offset)
 }

@@ -1,4 +1,5 @@
-//! The hub's client certificate: how it comes by it and keeps it, whom it shows it to, and that a bad one strands no hub.
+//! The hub's client certificate: how the hub gets and renews it, which servers receive it, and that
+//! a bad one does not lock the hub out.
 
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
@@ -15,12 +16,13 @@ use tokio_rustls::TlsAcceptor;
 use super::jobs::{Hub, content};
 use super::{stop, until_status};
 
-/// TLS before the service, as a load balancer has it: notes of each connection whether a certificate was shown.
+/// TLS in front of the service, like a load balancer: records of each connection whether it had a
+/// certificate.
 #[derive(Clone)]
 struct Front {
     address: SocketAddr,
     shown: Arc<Mutex<Vec<bool>>>,
-    /// Ends connections with certificates without a word.
+    /// Closes connections that have a certificate without an answer.
     refuses: Arc<AtomicBool>,
 }
 
@@ -73,7 +75,7 @@ impl Front {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn it_is_shown_to_the_service_alone_and_a_bad_one_strands_no_hub() {
+async fn only_the_service_receives_the_certificate_and_a_refused_one_is_replaced() {
     let hub = Hub::new().await;
     let (front, store) = (Front::start(&hub).await, Front::start(&hub).await);
     let release = hub.fleet(|fleet| {
@@ -93,26 +95,26 @@ async fn it_is_shown_to_the_service_alone_and_a_bad_one_strands_no_hub() {
     until_status(&hub.site, |status| !status["certificateNotAfter"].is_null()).await;
     assert_eq!(stop(&mut agent).await, Some(0));
     assert!(!front.shown()[0] && front.shown().contains(&true), "{:?}", front.shown());
-    assert_eq!(store.shown(), [false], "a store is shown none");
+    assert_eq!(store.shown(), [false], "another server receives none");
     hub.fleet(|fleet| assert!(!fleet.file_requests[0].contains_key("authorization")));
 
     front.shown.lock().unwrap().clear();
     front.refuses.store(true, Ordering::Relaxed);
     let mut agent = run().spawn().unwrap();
-    hub.service.until("another one", |kept| (kept.fleet.certificate_requests.len() == 2).then_some(())).await;
-    assert!(front.shown()[0], "it is shown from the start");
+    hub.service.until("another one", |stored| (stored.fleet.certificate_requests.len() == 2).then_some(())).await;
+    assert!(front.shown()[0], "it is presented from the start");
     front.refuses.store(false, Ordering::Relaxed);
     until_status(&hub.site, |status| status["unreachable"].is_null() && !status["certificateNotAfter"].is_null()).await;
     assert_eq!(stop(&mut agent).await, Some(0));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_certificate_is_kept_renewed_and_thrown_away_with_its_claim() {
+async fn a_certificate_is_stored_and_renewed_and_replaced_with_a_new_claim() {
     let hub = Hub::new().await;
     let path = hub.site.state().join("client-certificate.json");
     let mut agent = hub.run().spawn().unwrap();
     let requests = |at_least: usize| {
-        hub.service.until("requests", move |kept| (kept.fleet.certificate_requests.len() >= at_least).then_some(()))
+        hub.service.until("requests", move |stored| (stored.fleet.certificate_requests.len() >= at_least).then_some(()))
     };
     requests(1).await;
     assert_eq!(stop(&mut agent).await, Some(0));
@@ -135,9 +137,9 @@ async fn a_certificate_is_kept_renewed_and_thrown_away_with_its_claim() {
     assert_eq!(stop(&mut agent).await, Some(0));
     let mut agent = hub.run().spawn().unwrap();
     until_status(&hub.site, |status| !status["certificateNotAfter"].is_null()).await;
-    hub.fleet(|fleet| assert_eq!(fleet.certificate_requests.len(), 4, "it is kept over a restart"));
+    hub.fleet(|fleet| assert_eq!(fleet.certificate_requests.len(), 4, "it survives a restart"));
     let before = std::fs::read(&path).unwrap();
-    hub.service.change(|kept| kept.unblock_with("3333-3333-3333-3333"));
+    hub.service.change(|stored| stored.unblock_with("3333-3333-3333-3333"));
     let mut claim = hub.site.command("claim");
     claim.args(["--code", "3333-3333-3333-3333"]);
     assert_eq!(super::output(claim).await.status.code(), Some(0));
@@ -148,30 +150,30 @@ async fn a_certificate_is_kept_renewed_and_thrown_away_with_its_claim() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_that_the_service_refuses_is_replaced_and_the_token_is_not() {
+async fn a_refused_certificate_is_replaced_and_the_token_is_kept() {
     let hub = Hub::new().await;
     hub.fleet(|fleet| fleet.certificate_secs = Some(86_400));
     let mut agent = hub.run().spawn().unwrap();
     until_status(&hub.site, |status| !status["certificateNotAfter"].is_null()).await;
     let mut refreshes = 0;
-    hub.service.change(|kept| {
-        refreshes = kept.refreshes;
-        kept.fleet.certificate_refused = Some(("CLIENT_CERTIFICATE_REVOKED", 2));
-        // The hub asks again when it has heard of news.
-        kept.desire(json!({}));
+    hub.service.change(|stored| {
+        refreshes = stored.refreshes;
+        stored.fleet.certificate_refused = Some(("CLIENT_CERTIFICATE_REVOKED", 2));
+        // The hub calls again when it has received a change.
+        stored.desire(json!({}));
     });
-    hub.service.until("another one", |kept| (kept.fleet.certificate_requests.len() == 2).then_some(())).await;
+    hub.service.until("another one", |stored| (stored.fleet.certificate_requests.len() == 2).then_some(())).await;
     until_status(&hub.site, |status| status["unreachable"].is_null() && !status["certificateNotAfter"].is_null()).await;
     // A service that refuses that one too is not asked for a third at once.
-    hub.service.change(|kept| {
-        kept.fleet.certificate_refused = Some(("CLIENT_CERTIFICATE_EXPIRED", 3));
-        kept.desire(json!({}));
+    hub.service.change(|stored| {
+        stored.fleet.certificate_refused = Some(("CLIENT_CERTIFICATE_EXPIRED", 3));
+        stored.desire(json!({}));
     });
     let status = until_status(&hub.site, |status| status["certificateNotAfter"].is_null()).await;
     assert_eq!(status["access"], "CLAIMED", "the hub keeps its access: {status}");
     tokio::time::sleep(std::time::Duration::from_secs(3)).await;
-    hub.service.change(|kept| {
-        assert_eq!((kept.refreshes, kept.fleet.certificate_requests.len()), (refreshes, 2));
+    hub.service.change(|stored| {
+        assert_eq!((stored.refreshes, stored.fleet.certificate_requests.len()), (refreshes, 2));
     });
     assert_eq!(stop(&mut agent).await, Some(0));
 }

@@ -1,4 +1,4 @@
-//! `hub-agent claim` by root, where the state directory is the agent's user's.
+//! `hub-agent claim` by root, with a state directory of the agent's user.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use super::service::{CODE, HUB, Service};
 use super::{Site, output, text};
 
-/// Of nobody on this machine.
+/// A user id that does not exist on this machine.
 const USER: u32 = 54_321;
 
 fn all_in(directory: &Path) -> Vec<std::path::PathBuf> {
@@ -17,8 +17,8 @@ fn all_in(directory: &Path) -> Vec<std::path::PathBuf> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_root_claims_belongs_to_the_agents_user() {
-    // Only root can become somebody else.
+async fn files_of_a_claim_by_root_belong_to_the_agents_user() {
+    // Only root can become another user.
     if !rustix::process::geteuid().is_root() {
         return;
     }
@@ -27,7 +27,7 @@ async fn what_root_claims_belongs_to_the_agents_user() {
     std::fs::create_dir(site.state()).unwrap();
     std::fs::set_permissions(site.state(), PermissionsExt::from_mode(0o700)).unwrap();
     chown(site.state(), Some(USER), Some(USER)).unwrap();
-    // The code's file is root's alone; and the agent's user cannot have root write elsewhere.
+    // Only root can read the code's file, and the agent's user must not make root write elsewhere.
     std::fs::write(site.path("code"), format!("{CODE}\n")).unwrap();
     std::fs::set_permissions(site.path("code"), PermissionsExt::from_mode(0o600)).unwrap();
     std::fs::write(site.path("elsewhere"), "root's").unwrap();
@@ -38,9 +38,9 @@ async fn what_root_claims_belongs_to_the_agents_user() {
     let claimed = output(claim).await;
     assert_eq!(claimed.status.code(), Some(0), "{}", text(&claimed.stderr));
     assert!(text(&claimed.stdout).contains(HUB), "{}", text(&claimed.stdout));
-    let made = all_in(&site.state());
-    assert!(made.contains(&site.state().join("credentials.json")), "{made:?}");
-    for path in made {
+    let created = all_in(&site.state());
+    assert!(created.contains(&site.state().join("credentials.json")), "{created:?}");
+    for path in created {
         let found = std::fs::symlink_metadata(&path).unwrap();
         assert!(found.is_symlink() || (found.uid(), found.gid()) == (USER, USER), "{} is root's", path.display());
     }

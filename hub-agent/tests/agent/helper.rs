@@ -1,5 +1,5 @@
-//! A helper to test the agent against: speaks the real one's protocol, checks digests as it does, and keeps what it was asked. It outlives the
-//! agent's kills, and fails on demand.
+//! A fake helper: has the real one's protocol, checks digests, and records its requests. It
+//! survives the agent's kills, and fails on demand.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -16,15 +16,15 @@ use hub_protocol::{AppUuid, ReleaseUuid};
 use serde::Serialize;
 
 #[derive(Default)]
-pub struct Helped {
-    /// Changes it was asked for, by name, in order; repetitions too.
-    pub asked: Vec<String>,
+pub struct HelperState {
+    /// The requested changes, by name, in order, including repetitions.
+    pub requests: Vec<String>,
     pub apps: BTreeMap<AppUuid, AppState>,
     releases: BTreeMap<ReleaseUuid, ReleaseManifest>,
     /// Refuses to stage anything.
     pub refuse_to_stage: Option<Reason>,
-    /// Versions of these names end right after they were started.
-    pub sick: Vec<String>,
+    /// Versions with these names end right after they are started.
+    pub failing: Vec<String>,
     pub confirmed_agent: Option<String>,
     /// The next requests to clean up versions of the agent get no answer.
     pub silent_cleans: usize,
@@ -35,14 +35,14 @@ pub struct FakeHelper {
     pub socket: PathBuf,
     pub versions: PathBuf,
     state_dir: PathBuf,
-    helped: Arc<Mutex<Helped>>,
+    state: Arc<Mutex<HelperState>>,
 }
 
 impl FakeHelper {
     pub fn start(dir: &Path, state_dir: PathBuf) -> Self {
         let (socket, versions) = (dir.join("helper.sock"), dir.join("versions"));
         std::fs::create_dir(&versions).unwrap();
-        let helper = Self { socket: socket.clone(), versions, state_dir, helped: Arc::default() };
+        let helper = Self { socket: socket.clone(), versions, state_dir, state: Arc::default() };
         let listener = UnixListener::bind(socket).unwrap();
         let serving = helper.clone();
         std::thread::spawn(move || {
@@ -53,21 +53,21 @@ impl FakeHelper {
         helper
     }
 
-    pub fn look<T>(&self, look: impl FnOnce(&mut Helped) -> T) -> T {
-        look(&mut self.helped.lock().unwrap())
+    pub fn inspect<T>(&self, inspect: impl FnOnce(&mut HelperState) -> T) -> T {
+        inspect(&mut self.state.lock().unwrap())
     }
 
     fn answer(&self, mut stream: UnixStream) {
         let mut line = String::new();
         BufReader::new(stream.try_clone().unwrap()).read_line(&mut line).unwrap();
         let Ok(request) = serde_json::from_str::<Request>(&line) else { return };
-        let mut helped = self.helped.lock().unwrap();
+        let mut state = self.state.lock().unwrap();
         let answer = match request {
-            Request::AppStates {} => line_of(Ok(AppStates { apps: helped.apps.values().cloned().collect() })),
+            Request::AppStates {} => line_of(Ok(AppStates { apps: state.apps.values().cloned().collect() })),
             Request::StageApp { app_uuid, release_uuid, manifest, file, .. } => {
-                line_of(self.stage(&mut helped, &manifest, &file).map(|manifest| {
-                    helped.asked.push(format!("stage {}", manifest.version));
-                    let app = helped.apps.entry(app_uuid).or_insert_with(|| AppState {
+                line_of(self.stage(&mut state, &manifest, &file).map(|manifest| {
+                    state.requests.push(format!("stage {}", manifest.version));
+                    let app = state.apps.entry(app_uuid).or_insert_with(|| AppState {
                         app_uuid,
                         name: manifest.name.clone(),
                         active: None,
@@ -76,34 +76,34 @@ impl FakeHelper {
                         unit: None,
                     });
                     app.staged = vec![release_uuid];
-                    helped.releases.insert(release_uuid, manifest.clone());
+                    state.releases.insert(release_uuid, manifest.clone());
                     Staged { name: manifest.name, version: manifest.version, health_secs: 1 }
                 }))
             }
-            Request::ActivateApp { app_uuid, release_uuid } => line_of(helped.activate(app_uuid, release_uuid)),
+            Request::ActivateApp { app_uuid, release_uuid } => line_of(state.activate(app_uuid, release_uuid)),
             Request::CommitApp { app_uuid } => {
-                helped.asked.push("commit".into());
-                if let Some(app) = helped.apps.get_mut(&app_uuid) {
+                state.requests.push("commit".into());
+                if let Some(app) = state.apps.get_mut(&app_uuid) {
                     app.committed = app.active.clone();
                 }
                 line_of(Ok(Done {}))
             }
             Request::RollbackApp { app_uuid } => {
-                helped.asked.push("rollback".into());
-                let committed = helped.apps.get(&app_uuid).and_then(|app| app.committed.clone());
+                state.requests.push("rollback".into());
+                let committed = state.apps.get(&app_uuid).and_then(|app| app.committed.clone());
                 match committed {
-                    None => drop(helped.apps.remove(&app_uuid)),
-                    Some(committed) => drop(helped.activate(app_uuid, committed.release_uuid)),
+                    None => drop(state.apps.remove(&app_uuid)),
+                    Some(committed) => drop(state.activate(app_uuid, committed.release_uuid)),
                 }
                 line_of(Ok(Done {}))
             }
             Request::RemoveApp { app_uuid } => {
-                helped.asked.push("remove".into());
-                helped.apps.remove(&app_uuid);
+                state.requests.push("remove".into());
+                state.apps.remove(&app_uuid);
                 line_of(Ok(Done {}))
             }
             Request::StageAgent { manifest, file, .. } => {
-                line_of(self.stage(&mut helped, &manifest, &file).map(|manifest| {
+                line_of(self.stage(&mut state, &manifest, &file).map(|manifest| {
                     let dir = format!("{}-{}", manifest.version, &manifest.sha256[..12]);
                     std::fs::create_dir_all(self.versions.join(&dir)).unwrap();
                     let binary = self.versions.join(&dir).join("hub-agent");
@@ -111,16 +111,16 @@ impl FakeHelper {
                         std::fs::copy(self.state_dir.join(&file), &binary).unwrap();
                         std::fs::set_permissions(&binary, std::fs::Permissions::from_mode(0o755)).unwrap();
                     }
-                    helped.asked.push(format!("stage agent {}", manifest.version));
+                    state.requests.push(format!("stage agent {}", manifest.version));
                     StagedAgent { dir, version: manifest.version }
                 }))
             }
-            Request::CleanAgent { .. } if helped.silent_cleans > 0 => {
-                helped.silent_cleans -= 1;
+            Request::CleanAgent { .. } if state.silent_cleans > 0 => {
+                state.silent_cleans -= 1;
                 return;
             }
             Request::CleanAgent { confirmed, .. } => {
-                helped.confirmed_agent = confirmed.or(helped.confirmed_agent.take());
+                state.confirmed_agent = confirmed.or(state.confirmed_agent.take());
                 line_of(Ok(Done {}))
             }
         };
@@ -128,9 +128,9 @@ impl FakeHelper {
         let _ = stream.write_all(&answer);
     }
 
-    fn stage(&self, helped: &mut Helped, manifest: &str, file: &Path) -> Result<ReleaseManifest, Refusal> {
-        if let Some(reason) = helped.refuse_to_stage {
-            return Err(Refusal { reason, message: "as the test wants".into() });
+    fn stage(&self, state: &mut HelperState, manifest: &str, file: &Path) -> Result<ReleaseManifest, Refusal> {
+        if let Some(reason) = state.refuse_to_stage {
+            return Err(Refusal { reason, message: "as the test requires".into() });
         }
         assert!(file.is_relative(), "{}", file.display());
         let manifest = release::parse(manifest.as_bytes()).unwrap();
@@ -142,15 +142,15 @@ impl FakeHelper {
     }
 }
 
-impl Helped {
+impl HelperState {
     fn activate(&mut self, app_uuid: AppUuid, release_uuid: ReleaseUuid) -> Result<Done, Refusal> {
         let (Some(app), Some(manifest)) = (self.apps.get_mut(&app_uuid), self.releases.get(&release_uuid)) else {
             return Err(Refusal { reason: Reason::NotStaged, message: "it is not staged".into() });
         };
-        self.asked.push(format!("activate {}", manifest.version));
+        self.requests.push(format!("activate {}", manifest.version));
         app.staged.clear();
         app.active = Some(AppRelease { release_uuid, version: manifest.version.clone(), health_secs: 1 });
-        let restarts = u64::from(self.sick.contains(&manifest.version));
+        let restarts = u64::from(self.failing.contains(&manifest.version));
         app.unit = Some(UnitState {
             active_state: "active".into(),
             sub_state: "running".into(),

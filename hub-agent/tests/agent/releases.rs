@@ -1,5 +1,6 @@
-//! The service's part in jobs: releases and their files, job events, reports of installed apps, certificates. It checks what it is sent, and
-//! its store of files cuts, delays, mixes up and forgets as it is told.
+//! The service's part in jobs: releases and their files, job events, reports of installed apps,
+//! certificates. It checks what it receives, and its file server cuts, delays, replaces and forgets
+//! files on demand.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -18,21 +19,21 @@ use serde_json::{Value, json};
 
 use super::service::{HUB, Shared, TENANT, authorized, problem};
 
-/// What becomes of a request for a file.
+/// What happens to a request for a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileFate {
     Whole,
-    /// The connection ends after so many bytes.
+    /// The connection ends after this many bytes.
     CutAfter(usize),
-    /// The URL is no longer good.
+    /// The URL has expired.
     Expired,
     /// Other content of the same length.
     Mixed,
-    /// More than the manifest says.
+    /// More than the manifest states.
     TooLong,
-    /// All of it, whatever range was asked for.
+    /// The whole file, whatever range was requested.
     NoRanges,
-    /// So many bytes every ten milliseconds.
+    /// This many bytes every ten milliseconds.
     Slow(usize),
     Unavailable,
 }
@@ -59,11 +60,11 @@ pub struct Fleet {
     pub releases: BTreeMap<ReleaseUuid, Release>,
     /// By the number of the request, from 1.
     pub file_fate: Box<dyn Fn(usize) -> FileFate + Send>,
-    /// Where files are, if not at the service.
+    /// The server of the files, if it is not the service.
     pub store: Option<String>,
     /// Headers of all requests for files, in order.
     pub file_requests: Vec<HeaderMap>,
-    /// Statuses of the first requests with job events; 204 that is then lost is 502 after storing, 200 is stored as it should be.
+    /// Statuses of the first requests with job events. 502 stores the event and loses the answer.
     pub event_fates: Vec<u16>,
     event_requests: usize,
     /// Stored once each, in order.
@@ -71,10 +72,10 @@ pub struct Fleet {
     /// Events that came after their job's end.
     pub late_events: Vec<JobEvent>,
     pub installed: Vec<Value>,
-    /// Answers to requests for certificates: validity in seconds; none is 404.
+    /// The validity of issued certificates in seconds; without one the answer is 404.
     pub certificate_secs: Option<i64>,
     pub certificate_requests: Vec<Value>,
-    /// Refuses every call with this word until so many certificates were asked for.
+    /// Refuses every call with this code until this many certificates were requested.
     pub certificate_refused: Option<(&'static str, usize)>,
     pub authority: Arc<Authority>,
 }
@@ -110,7 +111,7 @@ impl Default for Fleet {
 
 impl Fleet {
     /// Kinds and reasons of a job's events.
-    pub fn told(&self, job: HubJobUuid) -> Vec<String> {
+    pub fn reported(&self, job: HubJobUuid) -> Vec<String> {
         let events = self.events.iter().filter(|event| event.job == job);
         events
             .map(|event| match event.body["detail"]["reason"].as_str() {
@@ -121,14 +122,16 @@ impl Fleet {
     }
 
     pub fn end(&self, job: HubJobUuid) -> Option<String> {
-        self.told(job).into_iter().find(|told| told.starts_with("SUCCEEDED") || told.starts_with("FAILED"))
+        self.reported(job)
+            .into_iter()
+            .find(|reported| reported.starts_with("SUCCEEDED") || reported.starts_with("FAILED"))
     }
 
     pub fn app(&mut self, app_uuid: AppUuid, version: &str, file: Vec<u8>) -> ReleaseUuid {
         self.release(Some(app_uuid), version, file, |_| {})
     }
 
-    /// A release that is signed as it should be, after `change` had its say.
+    /// A correctly signed release, after `change` was applied.
     pub fn release(
         &mut self,
         app_uuid: Option<AppUuid>,
@@ -177,7 +180,7 @@ pub fn routes() -> Router<Arc<Shared>> {
 }
 
 async fn test(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Response {
-    if !authorized(&shared.kept.lock().unwrap(), &headers) {
+    if !authorized(&shared.stored.lock().unwrap(), &headers) {
         return problem(401, "TOKEN_INVALID");
     }
     let now = Timestamp::from(chrono::Utc::now()).to_string();
@@ -198,13 +201,13 @@ async fn latest(
 }
 
 fn offer(shared: &Shared, release: ReleaseUuid, headers: &HeaderMap) -> Response {
-    let kept = shared.kept.lock().unwrap();
-    if !authorized(&kept, headers) {
+    let stored = shared.stored.lock().unwrap();
+    if !authorized(&stored, headers) {
         return problem(401, "TOKEN_INVALID");
     }
-    let Some(release) = kept.fleet.releases.get(&release) else { return problem(404, "RELEASE_NOT_FOUND") };
+    let Some(release) = stored.fleet.releases.get(&release) else { return problem(404, "RELEASE_NOT_FOUND") };
     let version: Value = serde_json::from_str(&release.manifest).unwrap();
-    let store = kept.fleet.store.as_deref().unwrap_or_default();
+    let store = stored.fleet.store.as_deref().unwrap_or_default();
     let offer = json!({"releaseUuid": release.release_uuid, "appUuid": release.app_uuid, "version": version["version"],
         "manifest": release.manifest, "signature": release.signature,
         "downloadUrl": format!("{store}/installer/{}?signature=1", release.release_uuid),
@@ -214,8 +217,8 @@ fn offer(shared: &Shared, release: ReleaseUuid, headers: &HeaderMap) -> Response
 
 async fn file(State(shared): State<Arc<Shared>>, Path(release): Path<ReleaseUuid>, headers: HeaderMap) -> Response {
     let (file, fate) = {
-        let mut kept = shared.kept.lock().unwrap();
-        let fleet = &mut kept.fleet;
+        let mut stored = shared.stored.lock().unwrap();
+        let fleet = &mut stored.fleet;
         fleet.file_requests.push(headers.clone());
         (fleet.releases[&release].file.clone(), (fleet.file_fate)(fleet.file_requests.len()))
     };
@@ -248,14 +251,15 @@ async fn file(State(shared): State<Arc<Shared>>, Path(release): Path<ReleaseUuid
         pieces
     };
     let stream = futures_util::stream::unfold(pieces.into_iter(), move |mut pieces| async move {
-        // Also without a pace: a piece that is sent with the connection's end may be lost with it.
+        // Also without a pace: a piece that is sent together with the connection's end may be lost
+        // with it.
         tokio::time::sleep(Duration::from_millis(if pause.is_some() { 10 } else { 1 })).await;
         pieces.next().map(|piece| (piece, pieces))
     });
     let status = if start > 0 { StatusCode::PARTIAL_CONTENT } else { StatusCode::OK };
     let mut response = (status, [(header::ETAG, etag)], Body::from_stream(stream)).into_response();
     let headers = response.headers_mut();
-    // Who sends too much does not say so before.
+    // A server that sends too much does not announce it.
     if fate != FileFate::TooLong {
         headers.insert(header::CONTENT_LENGTH, length.into());
     }
@@ -273,15 +277,15 @@ async fn event(
     Json(body): Json<Value>,
 ) -> Response {
     assert_eq!(hub, HUB);
-    let mut kept = shared.kept.lock().unwrap();
-    if !authorized(&kept, &headers) {
+    let mut stored = shared.stored.lock().unwrap();
+    if !authorized(&stored, &headers) {
         return problem(401, "TOKEN_INVALID");
     }
-    let fleet = &mut kept.fleet;
+    let fleet = &mut stored.fleet;
     fleet.event_requests += 1;
     let fate = fleet.event_fates.get(fleet.event_requests - 1).copied().unwrap_or(204);
     if !matches!(fate, 204 | 502) {
-        return problem(fate, "AS_TOLD");
+        return problem(fate, "AS_CONFIGURED");
     }
     let uuid = body["eventUuid"].as_str().unwrap().to_owned();
     assert_eq!(headers["idempotency-key"], uuid.as_str());
@@ -296,36 +300,36 @@ async fn event(
         let is_end = matches!(event.kind.as_str(), "SUCCEEDED" | "FAILED");
         fleet.events.push(event);
         if is_end {
-            kept.end_job(job);
+            stored.end_job(job);
         }
         StatusCode::NO_CONTENT.into_response()
     };
-    drop(kept);
+    drop(stored);
     shared.changed.notify_waiters();
     if fate == 502 { problem(502, "BAD_GATEWAY") } else { answer }
 }
 
 async fn installed(State(shared): State<Arc<Shared>>, headers: HeaderMap, Json(body): Json<Value>) -> Response {
-    let mut kept = shared.kept.lock().unwrap();
-    if !authorized(&kept, &headers) {
+    let mut stored = shared.stored.lock().unwrap();
+    if !authorized(&stored, &headers) {
         return problem(401, "TOKEN_INVALID");
     }
-    kept.fleet.installed.push(body);
-    drop(kept);
+    stored.fleet.installed.push(body);
+    drop(stored);
     shared.changed.notify_waiters();
     StatusCode::NO_CONTENT.into_response()
 }
 
 async fn certificate(State(shared): State<Arc<Shared>>, headers: HeaderMap, Json(body): Json<Value>) -> Response {
-    let mut kept = shared.kept.lock().unwrap();
-    if !authorized(&kept, &headers) {
+    let mut stored = shared.stored.lock().unwrap();
+    if !authorized(&stored, &headers) {
         return problem(401, "TOKEN_INVALID");
     }
     let csr = body["csr"].clone();
-    kept.fleet.certificate_requests.push(body);
-    let secs = kept.fleet.certificate_secs;
-    let authority = kept.fleet.authority.clone();
-    drop(kept);
+    stored.fleet.certificate_requests.push(body);
+    let secs = stored.fleet.certificate_secs;
+    let authority = stored.fleet.authority.clone();
+    drop(stored);
     shared.changed.notify_waiters();
     let Some(secs) = secs else { return problem(404, "NOT_FOUND") };
     let csr = csr.as_str().unwrap();

@@ -1,4 +1,5 @@
-//! A service to test the agent against: real HTTP on a loopback port, keeps what it is sent, and fails on demand in the ways real ones do.
+//! A fake service: real HTTP on a loopback port, stores what it receives, and fails on demand like
+//! real ones.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::SocketAddr;
@@ -21,33 +22,33 @@ pub const CODE: &str = "ABCD-EFGH-JKMN-PQRS";
 pub const TENANT: &str = "0190a000-0000-7000-8000-000000000001";
 pub const HUB: &str = "0190a000-0000-7000-8000-000000000002";
 
-/// What becomes of an upload.
+/// What happens to an upload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     Stored,
-    /// Stored, and the answer is lost on the way.
+    /// Stored, and the answer is lost.
     StoredUnanswered,
     /// 503.
     Unavailable,
-    /// 401, as when another replica replaced the token.
+    /// 401, as if another replica had replaced the token.
     TokenRefused,
     /// 429 with `Retry-After: 1`.
     TooMany,
-    /// 400 in the service's own form.
+    /// 400 in the service's format.
     Refused,
-    /// A router's login page answers, whose clock is wrong.
+    /// A router's login page answers, with a wrong clock.
     LoginPage,
 }
 
 #[derive(Default)]
-pub struct Kept {
+pub struct Stored {
     /// Bodies as they arrived, by batch.
     pub batches: HashMap<String, Vec<u8>>,
     /// Batches in the order they first arrived.
     pub order: Vec<String>,
     /// Events stored, by batch.
     pub events: BTreeMap<String, Vec<Value>>,
-    /// A batch came twice with different content.
+    /// Batches that arrived twice with different content.
     pub changed: Vec<String>,
     pub claims: Vec<Value>,
     pub refreshes: usize,
@@ -61,14 +62,14 @@ pub struct Kept {
     /// Statuses of the first claims.
     pub claims_fail_with: Vec<u16>,
     claims_tried: usize,
-    /// Codes are good for more than one claim.
+    /// Codes work for more than one claim.
     pub endless_codes: bool,
     lifetime_secs: i64,
     lose_refreshes: usize,
     login_page: bool,
     desired: Option<Value>,
     pub fleet: Fleet,
-    /// Who the next claim is for, if not the usual one.
+    /// The tenant of the next claim, if not the usual one.
     pub tenant: Option<TenantUuid>,
 }
 
@@ -78,7 +79,7 @@ pub struct Service {
 }
 
 pub struct Shared {
-    pub kept: Mutex<Kept>,
+    pub stored: Mutex<Stored>,
     pub changed: Notify,
     fate: Box<dyn Fn(usize) -> Fate + Send + Sync>,
     uploads: Mutex<usize>,
@@ -91,10 +92,10 @@ impl Service {
 
     /// `fate` decides on each BLE upload, by its number.
     pub async fn with_fate(fate: impl Fn(usize) -> Fate + Send + Sync + 'static) -> Self {
-        let mut kept = Kept { codes: vec![CODE.into()], lifetime_secs: 86_400, ..Kept::default() };
-        kept.desire(json!({}));
+        let mut stored = Stored { codes: vec![CODE.into()], lifetime_secs: 86_400, ..Stored::default() };
+        stored.desire(json!({}));
         let shared = Arc::new(Shared {
-            kept: Mutex::new(kept),
+            stored: Mutex::new(stored),
             changed: Notify::new(),
             fate: Box::new(fate),
             uploads: Mutex::new(0),
@@ -120,17 +121,17 @@ impl Service {
         format!("http://{}", self.address)
     }
 
-    pub fn change(&self, change: impl FnOnce(&mut Kept)) {
-        change(&mut self.shared.kept.lock().unwrap());
+    pub fn change(&self, change: impl FnOnce(&mut Stored)) {
+        change(&mut self.shared.stored.lock().unwrap());
         self.shared.changed.notify_waiters();
     }
 
-    /// Waits until `look` finds what it is looking for.
-    pub async fn until<T>(&self, what: &str, look: impl Fn(&Kept) -> Option<T>) -> T {
+    /// Waits until `look` returns a value.
+    pub async fn until<T>(&self, what: &str, look: impl Fn(&Stored) -> Option<T>) -> T {
         let found = async {
             loop {
                 let changed = self.shared.changed.notified();
-                if let Some(found) = look(&self.shared.kept.lock().unwrap()) {
+                if let Some(found) = look(&self.shared.stored.lock().unwrap()) {
                     return found;
                 }
                 changed.await;
@@ -138,12 +139,12 @@ impl Service {
         };
         match tokio::time::timeout(Duration::from_secs(60), found).await {
             Ok(found) => found,
-            Err(_) => panic!("waited in vain for {what}"),
+            Err(_) => panic!("timed out waiting for {what}"),
         }
     }
 }
 
-impl Kept {
+impl Stored {
     pub fn all_events(&self) -> impl Iterator<Item = &Value> {
         self.events.values().flatten()
     }
@@ -152,7 +153,7 @@ impl Kept {
         self.all_events().count()
     }
 
-    /// Blocks the hub, or lets it claim again with a code.
+    /// Blocks the hub.
     pub fn block(&mut self) {
         self.blocked = true;
     }
@@ -171,7 +172,7 @@ impl Kept {
         self.lose_refreshes = count;
     }
 
-    /// Something in between answers everything that is uploaded with a page of its own, and status 200.
+    /// A login page in between answers all uploads with status 200.
     pub fn login_page(&mut self, is_there: bool) {
         self.login_page = is_there;
     }
@@ -192,7 +193,7 @@ impl Kept {
         self.desired.as_ref().unwrap()["jobs"].as_array().unwrap()
     }
 
-    /// A job that is over leaves the desired state.
+    /// A finished job leaves the desired state.
     pub fn end_job(&mut self, job: HubJobUuid) {
         let left = self.jobs().iter().filter(|known| known["hubJobUuid"] != json!(job)).cloned().collect();
         self.desire_jobs(left);
@@ -219,11 +220,11 @@ fn bearer(headers: &HeaderMap) -> &str {
         .unwrap_or_default()
 }
 
-pub fn authorized(kept: &Kept, headers: &HeaderMap) -> bool {
-    !kept.blocked && kept.tokens > 0 && bearer(headers) == kept.token(kept.tokens)
+pub fn authorized(stored: &Stored, headers: &HeaderMap) -> bool {
+    !stored.blocked && stored.tokens > 0 && bearer(headers) == stored.token(stored.tokens)
 }
 
-/// As the service does it: claim, refresh and the way to another certificate ask for none.
+/// Like the service: claim, refresh and the request for another certificate need none.
 async fn check_certificate(
     State(shared): State<Arc<Shared>>,
     request: axum::extract::Request,
@@ -231,7 +232,7 @@ async fn check_certificate(
 ) -> Response {
     let free = ["/claim", "/refresh", "/certificates"].iter().any(|end| request.uri().path().ends_with(end));
     let refused = {
-        let fleet = &shared.kept.lock().unwrap().fleet;
+        let fleet = &shared.stored.lock().unwrap().fleet;
         fleet.certificate_refused.filter(|(_, until)| !free && fleet.certificate_requests.len() < *until)
     };
     match refused {
@@ -241,64 +242,65 @@ async fn check_certificate(
 }
 
 async fn claim(State(shared): State<Arc<Shared>>, Json(body): Json<Value>) -> Response {
-    let mut kept = shared.kept.lock().unwrap();
-    if kept.blocked {
+    let mut stored = shared.stored.lock().unwrap();
+    if stored.blocked {
         return problem(423, "HUB_BLOCKED");
     }
-    kept.claims_tried += 1;
-    match kept.claims_tried.checked_sub(1).and_then(|number| kept.claims_fail_with.get(number)).copied() {
+    stored.claims_tried += 1;
+    match stored.claims_tried.checked_sub(1).and_then(|number| stored.claims_fail_with.get(number)).copied() {
         None => {}
         // Something else answers.
         Some(200) => return "<html>Please log in</html>".into_response(),
         Some(404) => return StatusCode::NOT_FOUND.into_response(),
         Some(status) => return problem(status, "CLAIM_FAILED"),
     }
-    let Some(at) = kept.codes.iter().position(|code| body["claimCode"] == json!(code)) else {
+    let Some(at) = stored.codes.iter().position(|code| body["claimCode"] == json!(code)) else {
         return problem(400, "CLAIM_CODE_INVALID");
     };
-    if kept.endless_codes {
-        // Leaves no room for the tokens of the claim before.
-        kept.tokens += 1;
+    if stored.endless_codes {
+        // Invalidates the tokens of the previous claim.
+        stored.tokens += 1;
     } else {
-        kept.codes.remove(at);
+        stored.codes.remove(at);
     }
-    kept.claims.push(body);
-    kept.tokens += 1;
-    let tenant = kept.tenant.map_or(TENANT.to_owned(), |tenant| tenant.to_string());
-    let answer = json!({"hubUuid": HUB, "tenantUuid": tenant, "accessToken": kept.token(kept.tokens), "refreshToken": "refresh",
-        "expiresAt": kept.expires_at()});
-    drop(kept);
+    stored.claims.push(body);
+    stored.tokens += 1;
+    let tenant = stored.tenant.map_or(TENANT.to_owned(), |tenant| tenant.to_string());
+    let answer = json!({"hubUuid": HUB, "tenantUuid": tenant, "accessToken": stored.token(stored.tokens), "refreshToken": "refresh",
+        "expiresAt": stored.expires_at()});
+    drop(stored);
     shared.changed.notify_waiters();
     (StatusCode::CREATED, Json(json!({"data": answer}))).into_response()
 }
 
 async fn refresh(State(shared): State<Arc<Shared>>, headers: HeaderMap, Json(body): Json<Value>) -> Response {
-    let mut kept = shared.kept.lock().unwrap();
-    if kept.blocked {
+    let mut stored = shared.stored.lock().unwrap();
+    if stored.blocked {
         return problem(403, "HUB_BLOCKED");
     }
-    let known = [kept.token(kept.tokens), kept.token(kept.tokens.saturating_sub(1))];
+    let known = [stored.token(stored.tokens), stored.token(stored.tokens.saturating_sub(1))];
     if body["refreshToken"] != "refresh" || !known.iter().any(|token| token == bearer(&headers)) {
         return problem(401, "REFRESH_TOKEN_INVALID");
     }
-    // The replaced one goes on working here: only a token that was seen in use proves that the answer arrived.
-    if bearer(&headers) == kept.token(kept.tokens) {
-        kept.tokens += 1;
+    // The replaced token still works here: only a token that was used proves that its answer
+    // arrived.
+    if bearer(&headers) == stored.token(stored.tokens) {
+        stored.tokens += 1;
     }
-    kept.refreshes += 1;
-    let answer = json!({"hubUuid": HUB, "accessToken": kept.token(kept.tokens), "expiresAt": kept.expires_at()});
-    let lost = kept.lose_refreshes > 0;
-    kept.lose_refreshes = kept.lose_refreshes.saturating_sub(1);
-    drop(kept);
+    stored.refreshes += 1;
+    let answer = json!({"hubUuid": HUB, "accessToken": stored.token(stored.tokens), "expiresAt": stored.expires_at()});
+    let lost = stored.lose_refreshes > 0;
+    stored.lose_refreshes = stored.lose_refreshes.saturating_sub(1);
+    drop(stored);
     shared.changed.notify_waiters();
     if lost { problem(502, "BAD_GATEWAY") } else { Json(json!({"data": answer})).into_response() }
 }
 
 async fn events(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes) -> Response {
-    if shared.kept.lock().unwrap().login_page {
+    if shared.stored.lock().unwrap().login_page {
         return Html("<html>Please log in</html>").into_response();
     }
-    if !authorized(&shared.kept.lock().unwrap(), &headers) {
+    if !authorized(&shared.stored.lock().unwrap(), &headers) {
         return problem(401, "TOKEN_INVALID");
     }
     let number = {
@@ -310,8 +312,8 @@ async fn events(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Byt
     match fate {
         Fate::Unavailable => return problem(503, "UNAVAILABLE"),
         Fate::TokenRefused => {
-            // Replaced by a refresh whose answer the hub never saw.
-            shared.kept.lock().unwrap().tokens += 1;
+            // Replaced by a refresh whose answer the hub never received.
+            shared.stored.lock().unwrap().tokens += 1;
             return problem(401, "TOKEN_INVALID");
         }
         Fate::TooMany => return ([(header::RETRY_AFTER, "1")], problem(429, "TOO_MANY_REQUESTS")).into_response(),
@@ -328,22 +330,22 @@ async fn events(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Byt
     assert_eq!(headers["idempotency-key"], batch.as_str());
     let events = upload["events"].as_array().unwrap().clone();
     let accepted = events.len();
-    let mut kept = shared.kept.lock().unwrap();
-    let duplicate = match kept.batches.get(&batch) {
+    let mut stored = shared.stored.lock().unwrap();
+    let duplicate = match stored.batches.get(&batch) {
         Some(before) => {
             if *before != body {
-                kept.changed.push(batch.clone());
+                stored.changed.push(batch.clone());
             }
             true
         }
         None => {
-            kept.batches.insert(batch.clone(), body.to_vec());
-            kept.order.push(batch.clone());
-            kept.events.insert(batch, events);
+            stored.batches.insert(batch.clone(), body.to_vec());
+            stored.order.push(batch.clone());
+            stored.events.insert(batch, events);
             false
         }
     };
-    drop(kept);
+    drop(stored);
     shared.changed.notify_waiters();
     if fate == Fate::StoredUnanswered {
         return problem(502, "BAD_GATEWAY");
@@ -354,7 +356,7 @@ async fn events(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Byt
 
 async fn adapters(State(shared): State<Arc<Shared>>, headers: HeaderMap, Json(body): Json<Value>) -> Response {
     let answer = Json(json!({"data": {"upserted": 1, "poweredOff": 0}}));
-    keep(&shared, &headers, answer, |kept| kept.adapters.push(body))
+    store(&shared, &headers, answer, |stored| stored.adapters.push(body))
 }
 
 async fn telemetry(
@@ -366,29 +368,29 @@ async fn telemetry(
     assert_eq!(hub, HUB);
     let Value::Array(records) = serde_json::from_slice(&unpack(&headers, &body)).unwrap() else { panic!("an array") };
     let key = headers["idempotency-key"].to_str().unwrap().to_owned();
-    keep(&shared, &headers, StatusCode::NO_CONTENT, |kept| {
-        // Sent again when the answer did not arrive: kept once.
-        if kept.telemetry_keys.insert(key) {
-            kept.telemetry.extend(records);
+    store(&shared, &headers, StatusCode::NO_CONTENT, |stored| {
+        // Sent again if the answer was lost: stored once.
+        if stored.telemetry_keys.insert(key) {
+            stored.telemetry.extend(records);
         }
     })
 }
 
 async fn logs(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes) -> Response {
     let Value::Array(records) = serde_json::from_slice(&unpack(&headers, &body)).unwrap() else { panic!("an array") };
-    keep(&shared, &headers, StatusCode::NO_CONTENT, |kept| kept.logs.extend(records))
+    store(&shared, &headers, StatusCode::NO_CONTENT, |stored| stored.logs.extend(records))
 }
 
-fn keep(shared: &Shared, headers: &HeaderMap, answer: impl IntoResponse, keep: impl FnOnce(&mut Kept)) -> Response {
-    let mut kept = shared.kept.lock().unwrap();
-    if kept.login_page {
+fn store(shared: &Shared, headers: &HeaderMap, answer: impl IntoResponse, store: impl FnOnce(&mut Stored)) -> Response {
+    let mut stored = shared.stored.lock().unwrap();
+    if stored.login_page {
         return Html("<html>Please log in</html>").into_response();
     }
-    if !authorized(&kept, headers) {
+    if !authorized(&stored, headers) {
         return problem(401, "TOKEN_INVALID");
     }
-    keep(&mut kept);
-    drop(kept);
+    store(&mut stored);
+    drop(stored);
     shared.changed.notify_waiters();
     answer.into_response()
 }
@@ -400,15 +402,15 @@ async fn desired_state(
 ) -> Response {
     let wait = Duration::from_secs(query["wait"].parse().unwrap());
     let seen = headers.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok()).unwrap_or("none").to_owned();
-    let news = async {
+    let change = async {
         loop {
             let changed = shared.changed.notified();
             {
-                let kept = shared.kept.lock().unwrap();
-                if !authorized(&kept, &headers) {
+                let stored = shared.stored.lock().unwrap();
+                if !authorized(&stored, &headers) {
                     return problem(401, "TOKEN_INVALID");
                 }
-                if let Some(state) = &kept.desired {
+                if let Some(state) = &stored.desired {
                     let etag = format!("\"{}\"", state["revision"]);
                     if etag != seen {
                         return ([(header::ETAG, etag)], Json(json!({"data": state}))).into_response();
@@ -418,7 +420,7 @@ async fn desired_state(
             changed.await;
         }
     };
-    tokio::time::timeout(wait, news).await.unwrap_or_else(|_| StatusCode::NOT_MODIFIED.into_response())
+    tokio::time::timeout(wait, change).await.unwrap_or_else(|_| StatusCode::NOT_MODIFIED.into_response())
 }
 
 fn unpack(headers: &HeaderMap, body: &[u8]) -> Vec<u8> {

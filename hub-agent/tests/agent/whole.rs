@@ -1,4 +1,5 @@
-//! Agent, launcher and the real helper together, on a root directory of their own: an app's and an update's whole way.
+//! Agent, launcher and the real helper together, on a root directory of their own: a whole
+//! installation and a whole update.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -22,7 +23,7 @@ fn archive(program: &str) -> Vec<u8> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_app_and_an_update_go_their_whole_way() {
+async fn an_app_and_an_update_are_installed_by_the_real_programs() {
     let mut hub = Hub::new().await;
     let root = hub.site.path("root");
     for dir in ["var/lib/hub-agent", "var/lib/private", "etc/hub-agent", "etc/systemd/system"] {
@@ -57,7 +58,9 @@ async fn an_app_and_an_update_go_their_whole_way() {
     let committed = apps[0].committed.as_ref().unwrap();
     assert_eq!((apps.len(), committed.release_uuid, apps[0].staged.len()), (1, second, 0));
     assert_eq!(hub.outcome(job("APP_REMOVE", Some(hub.app), None)).await, "SUCCEEDED");
-    hub.service.until("the report", |kept| (kept.fleet.installed.last()? == &json!({"apps": []})).then_some(())).await;
+    hub.service
+        .until("the report", |stored| (stored.fleet.installed.last()? == &json!({"apps": []})).then_some(()))
+        .await;
     assert_eq!(stop(&mut agent).await, Some(0));
 
     let (new, broken) = hub.fleet(|fleet| {
@@ -67,7 +70,7 @@ async fn an_app_and_an_update_go_their_whole_way() {
     });
     for (release, end) in [(new, "SUCCEEDED"), (broken, "FAILED DID_NOT_START")] {
         let (id, update) = job("SELF_UPDATE", None, Some(release));
-        hub.service.change(|kept| kept.desire_jobs(vec![update]));
+        hub.service.change(|stored| stored.desire_jobs(vec![update]));
         let (ended, mut agent) = keep_running(&hub, id).await;
         assert_eq!(ended, end);
         tokio::time::sleep(Duration::from_secs(1)).await;
@@ -76,5 +79,8 @@ async fn an_app_and_an_update_go_their_whole_way() {
     let names = std::fs::read_dir(&hub.helper.versions).unwrap().map(|entry| entry.unwrap().file_name());
     let versions: Vec<String> =
         names.map(|name| name.into_string().unwrap()).filter(|name| !name.starts_with('.')).collect();
-    assert!(versions.len() == 1 && versions[0].starts_with("99.0.0-"), "what does not run is removed: {versions:?}");
+    assert!(
+        versions.len() == 1 && versions[0].starts_with("99.0.0-"),
+        "versions that do not run are removed: {versions:?}"
+    );
 }

@@ -1,4 +1,4 @@
-//! An app's way from staging to removal, as far as it shows on disk.
+//! An app from staging to removal, as far as it shows on disk.
 
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
@@ -44,9 +44,9 @@ fn an_app_is_installed_updated_rolled_back_and_removed() {
     let unit = site.unit(app).unwrap();
     let program = format!("/var/lib/hub-apps/{app}/versions/{}/files/bin/logger", one.release_uuid);
     assert!(unit.contains(&format!("ExecStart=\"{program}\"\n")), "{unit}");
-    let wanted = site.path(&format!("etc/systemd/system/multi-user.target.wants/hub-app-{app}.service"));
+    let enabled = site.path(&format!("etc/systemd/system/multi-user.target.wants/hub-app-{app}.service"));
     let unit_file = format!("/etc/systemd/system/hub-app-{app}.service");
-    assert_eq!(std::fs::read_link(&wanted).unwrap(), PathBuf::from(unit_file), "it is started with the hub");
+    assert_eq!(std::fs::read_link(&enabled).unwrap(), PathBuf::from(unit_file), "it is started with the hub");
     for _ in 0..2 {
         helper.commit_app(app).unwrap();
     }
@@ -66,7 +66,7 @@ fn an_app_is_installed_updated_rolled_back_and_removed() {
         assert_eq!(state.active, state.committed);
         assert_eq!(state.active.unwrap().release_uuid, one.release_uuid);
         assert_eq!((link(&site, app, "current"), link(&site, app, "previous")), (to(one.release_uuid), None));
-        assert_eq!(versions(&site, app), 1, "what did not prove itself is gone");
+        assert_eq!(versions(&site, app), 1, "the uncommitted release is removed");
     }
     assert_eq!(site.unit(app).unwrap(), unit);
     assert_eq!(reason(helper.activate_app(app, two.release_uuid)), Reason::NotStaged);
@@ -74,13 +74,13 @@ fn an_app_is_installed_updated_rolled_back_and_removed() {
     site.stage(app, &two).unwrap();
     site.stage(app, &two).unwrap();
     site.stage(app, &three).unwrap();
-    assert_eq!(versions(&site, app), 2, "one staged release makes room for the next");
+    assert_eq!(versions(&site, app), 2, "a staged release is replaced by the next");
     helper.activate_app(app, three.release_uuid).unwrap();
     helper.commit_app(app).unwrap();
     assert_eq!((versions(&site, app), link(&site, app, "previous")), (1, None));
     assert_eq!(site.state(app).unwrap().committed.unwrap().release_uuid, three.release_uuid);
 
-    // What systemd makes for StateDirectory= of a dynamic user, with links of the app's in it.
+    // What systemd creates for StateDirectory= of a dynamic user, with the app's links in it.
     let (private, public) = (format!("var/lib/private/hub-app-{app}"), format!("var/lib/hub-app-{app}"));
     site.write(&format!("{private}/deep/er/file"), b"kept");
     site.write("elsewhere/file", b"not the app's");
@@ -114,7 +114,7 @@ fn a_first_installation_that_fails_leaves_no_app() {
 }
 
 #[test]
-fn nothing_is_done_for_an_app_that_is_not_there() {
+fn requests_for_an_unknown_app_change_nothing() {
     let site = Site::new();
     let (app, helper) = (AppUuid::new(), site.helper());
     let before = site.everything();
@@ -124,13 +124,13 @@ fn nothing_is_done_for_an_app_that_is_not_there() {
     helper.remove_app(app).unwrap();
     let release = site.app("1.0.0", 1, &app_with([]), |_| {});
     site.stage(app, &release).unwrap();
-    assert_eq!(reason(helper.commit_app(app)), Reason::NotStaged, "what never ran has not proven itself");
+    assert_eq!(reason(helper.commit_app(app)), Reason::NotStaged, "a release that never ran cannot be committed");
     helper.remove_app(app).unwrap();
     assert_eq!(site.everything(), before);
 }
 
 #[test]
-fn a_uuid_stands_for_one_app_and_a_release_uuid_for_one_release() {
+fn a_uuid_identifies_one_app_and_a_release_uuid_one_release() {
     let site = Site::new();
     let app = AppUuid::new();
     let one = site.app("1.0.0", 1, &app_with([]), |_| {});
@@ -145,7 +145,7 @@ fn a_uuid_stands_for_one_app_and_a_release_uuid_for_one_release() {
 }
 
 #[test]
-fn what_was_staged_before_a_newer_release_was_kept_is_neither_run_nor_kept() {
+fn a_release_staged_before_a_newer_commit_is_refused() {
     let site = Site::new();
     let helper = site.helper();
     let [app, staged, active] = [(); 3].map(|()| AppUuid::new());
@@ -168,13 +168,13 @@ fn what_was_staged_before_a_newer_release_was_kept_is_neither_run_nor_kept() {
 }
 
 #[test]
-fn an_app_cannot_nest_itself_too_deep_to_be_removed() {
+fn deeply_nested_directories_of_an_app_are_removed() {
     let site = Site::new();
     let app = AppUuid::new();
     site.install(app, &site.app("1.0.0", 1, &app_with([]), |_| {}));
     let kept = format!("var/lib/private/hub-app-{app}");
     site.write("elsewhere/file", b"not the app's");
-    // From the deepest up: the whole path would be too long for the system.
+    // From the deepest up: the system does not accept the whole path.
     let nest = |deep: &str| {
         std::fs::create_dir_all(site.path(deep)).unwrap();
         for level in 0..3_000 {
@@ -188,7 +188,7 @@ fn an_app_cannot_nest_itself_too_deep_to_be_removed() {
     for deep in ["1", "deep"] {
         nest(&format!("{kept}/{deep}"));
     }
-    site.write(&format!("{kept}/2"), b"a name that is taken");
+    site.write(&format!("{kept}/2"), b"a name that is used");
     symlink(site.path("elsewhere"), site.path(&format!("{kept}/1/link"))).unwrap();
     symlink(site.path("elsewhere"), site.path(&format!("{kept}/deep/1/1/link"))).unwrap();
     site.helper().remove_app(app).unwrap();
@@ -196,7 +196,7 @@ fn an_app_cannot_nest_itself_too_deep_to_be_removed() {
 }
 
 #[test]
-fn the_room_that_the_agents_settings_leave_to_others_is_left() {
+fn the_headroom_of_the_agents_settings_is_respected() {
     let mut site = Site::new();
     site.headroom = None;
     site.restart();
@@ -210,7 +210,7 @@ fn the_room_that_the_agents_settings_leave_to_others_is_left() {
 }
 
 #[test]
-fn an_app_whose_state_is_damaged_can_be_removed_and_is_in_nobodys_way() {
+fn an_app_with_a_damaged_state_can_be_removed_and_blocks_no_other() {
     let mut site = Site::new();
     let (app, other) = (AppUuid::new(), AppUuid::new());
     site.install(app, &site.app("1.0.0", 1, &app_with([]), |_| {}));

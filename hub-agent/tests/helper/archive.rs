@@ -1,15 +1,15 @@
-//! Archives by hand: what no honest program would write, too.
+//! Archives written by hand, including ones that no honest program would write.
 
 use tar::{EntryType, Header};
 
-/// An entry's header and data, as they stand in an archive.
+/// An entry's header and data, as in an archive.
 pub struct Entry {
     pub name: Vec<u8>,
     pub kind: u8,
     pub mode: u32,
     pub link: &'static str,
     pub data: Vec<u8>,
-    /// What the header says, when that is not the data's size.
+    /// The size in the header, if it differs from the data's.
     pub size: Option<u64>,
 }
 
@@ -26,7 +26,7 @@ pub fn program(name: &str) -> Entry {
     Entry { mode: 0o755, ..file(name, "#!/bin/sh\n") }
 }
 
-/// Extended attributes for the entry that follows, or with `g` for all.
+/// Extended attributes for the next entry, or with `g` for all.
 pub fn attributes(kind: u8, attributes: &[(&str, &str)]) -> Entry {
     let mut data = String::new();
     for (key, value) in attributes {
@@ -65,7 +65,7 @@ pub fn zstd(content: &[u8]) -> Vec<u8> {
     zstd::encode_all(content, 1).unwrap()
 }
 
-/// An app that works, and more.
+/// A working app with further entries.
 pub fn app_with(more: impl IntoIterator<Item = Entry>) -> Vec<u8> {
     let mut entries = vec![program("bin/logger")];
     entries.extend(more);

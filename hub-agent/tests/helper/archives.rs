@@ -1,4 +1,4 @@
-//! What may be in an app's archive.
+//! The permitted content of an app's archive.
 
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
@@ -14,7 +14,7 @@ fn mode(site: &Site, path: &str) -> u32 {
 }
 
 #[test]
-fn files_and_directories_are_unpacked_for_all_to_read_and_nobody_to_change() {
+fn unpacked_files_are_readable_by_all_and_writable_by_root_alone() {
     let site = Site::new();
     let app = AppUuid::new();
     let deep = format!("{}/{}/data.bin", "d".repeat(120), "e".repeat(120));
@@ -50,7 +50,7 @@ fn files_and_directories_are_unpacked_for_all_to_read_and_nobody_to_change() {
     assert!(!site.path(&format!("{files}/cut short")).exists());
 }
 
-/// Each with an app's own files before it, so that nothing else is wrong with it.
+/// Each has the files of a working app, so that nothing else is wrong with it.
 fn hostile() -> Vec<(&'static str, Vec<u8>)> {
     let link = |kind, name, link| Entry { link, ..of_kind(kind, name) };
     let huge = |kind, name: &str| Entry { size: Some(3 << 30), ..of_kind(kind, name) };
@@ -134,7 +134,7 @@ fn a_hostile_archive_is_refused_and_leaves_nothing() {
     let before = site.everything();
     for (number, (name, archive)) in hostile().into_iter().enumerate() {
         let release = site.app("2.0.0", 2, &archive, |_| {});
-        // An app that runs and one that is new, in turn.
+        // Alternates between an installed app and a new one.
         let app = if number % 2 == 0 { app } else { AppUuid::new() };
         assert_eq!(reason(site.stage(app, &release)), Reason::ArchiveRefused, "{name}");
         assert_eq!(site.everything(), before, "{name} leaves nothing");
@@ -143,7 +143,7 @@ fn a_hostile_archive_is_refused_and_leaves_nothing() {
 }
 
 #[test]
-fn the_disk_keeps_its_headroom() {
+fn the_headroom_of_the_disk_is_respected() {
     let site = Site::with_headroom(1 << 60);
     let before = site.everything();
     let release = site.app("1.0.0", 1, &app_with([]), |_| {});
@@ -151,7 +151,8 @@ fn the_disk_keeps_its_headroom() {
     assert_eq!(site.everything(), before);
 }
 
-/// What is unpacked is looked at as well: a small file may become a large one. Room for the archive and 100 MiB is not room for 1 GiB.
+/// The unpacked size is checked as well: a small file may become a large one. Space for the archive
+/// and 100 MiB is not enough for 1 GiB.
 #[test]
 fn an_archive_that_grows_too_large_for_the_disk_is_refused() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,5 @@
-//! The helper is killed at any moment: what was asked for is then done or not, and nothing in between is left after its next start.
+//! The helper is killed at any moment: a request is then done or not, and nothing in between is
+//! left after the next start.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
@@ -14,9 +15,9 @@ fn random(below: Duration) -> Duration {
     Duration::from_micros(number)
 }
 
-/// What has to hold whenever nothing is being done.
+/// What must hold whenever no request is being executed.
 fn check(site: &Site, app: AppUuid, releases: &[&Release]) {
-    // The first request after a start sees to what was left.
+    // The first request after a start cleans up.
     let state = site.state(app);
     let everything = site.everything();
     for path in everything.keys() {
@@ -24,7 +25,7 @@ fn check(site: &Site, app: AppUuid, releases: &[&Release]) {
     }
     let of_app = |path: &&String| path.contains(&app.to_string());
     let Some(state) = state else {
-        assert_eq!(everything.keys().find(of_app), None, "nothing of an app that is not there");
+        assert_eq!(everything.keys().find(of_app), None, "nothing is left of a removed app");
         return;
     };
     let mut present = state.staged.clone();
@@ -32,7 +33,7 @@ fn check(site: &Site, app: AppUuid, releases: &[&Release]) {
     present.sort();
     present.dedup();
     let versions = std::fs::read_dir(site.path(&format!("var/lib/hub-apps/{app}/versions"))).unwrap();
-    assert_eq!(versions.count(), present.len(), "no release but those it tells of");
+    assert_eq!(versions.count(), present.len(), "only the reported releases exist");
     for release in present {
         let version = format!("var/lib/hub-apps/{app}/versions/{release}");
         let expected = releases.iter().find(|expected| expected.release_uuid == release).unwrap();
@@ -49,21 +50,22 @@ fn check(site: &Site, app: AppUuid, releases: &[&Release]) {
     }
 }
 
-/// Asks again and again, and kills the helper meanwhile each time, until an answer came before the kill. Then asks once more.
+/// Repeats a request and kills the helper meanwhile each time, until an answer came before the
+/// kill. Then repeats it once more.
 fn through_kills(
     site: &mut Site,
     app: AppUuid,
     releases: &[&Release],
-    ask: impl Fn(&Site) -> Result<(), HelperError> + Sync,
+    send: impl Fn(&Site) -> Result<(), HelperError> + Sync,
 ) {
     let mut kill_within = Duration::from_millis(10);
     let mut is_done = false;
     while !is_done {
         let answered = std::thread::scope(|scope| {
-            let asking = scope.spawn(|| ask(site));
+            let sending = scope.spawn(|| send(site));
             std::thread::sleep(random(kill_within));
             site.kill();
-            asking.join().unwrap()
+            sending.join().unwrap()
         });
         site.restart();
         check(site, app, releases);
@@ -72,16 +74,16 @@ fn through_kills(
             Err(HelperError::NoAnswer(_)) => false,
             Err(HelperError::Refused(refusal)) => panic!("{refusal}"),
         };
-        // Later and later, so that it gets done in the end.
+        // Later each time, so that the request is done in the end.
         kill_within = kill_within.mul_f64(1.2);
         assert!(kill_within < Duration::from_secs(60), "it is never done");
     }
-    ask(site).unwrap();
+    send(site).unwrap();
     check(site, app, releases);
 }
 
 #[test]
-fn a_kill_at_any_moment_leaves_the_old_or_the_new() {
+fn a_kill_at_any_moment_leaves_the_old_or_the_new_state() {
     let mut site = Site::new();
     let app = AppUuid::new();
     let archive = |version: &str| {
@@ -92,8 +94,8 @@ fn a_kill_at_any_moment_leaves_the_old_or_the_new() {
         let one = site.app("1.0.0", 1, &archive("1.0.0"), |manifest| manifest.downgrade = true);
         let two = site.app("2.0.0", 2, &archive("2.0.0"), |_| {});
         let releases = [&one, &two];
-        let mut through = |ask: &(dyn Fn(&Site) -> Result<(), HelperError> + Sync)| {
-            through_kills(&mut site, app, &releases, ask);
+        let mut through = |send: &(dyn Fn(&Site) -> Result<(), HelperError> + Sync)| {
+            through_kills(&mut site, app, &releases, send);
             site.state(app).and_then(|state| state.active).map(|active| active.release_uuid)
         };
         through(&|site| site.stage(app, &one).map(drop));
@@ -110,7 +112,7 @@ fn a_kill_at_any_moment_leaves_the_old_or_the_new() {
 }
 
 #[test]
-fn a_version_of_the_agent_is_there_whole_or_not_at_all() {
+fn a_version_of_the_agent_is_stored_completely_or_not_at_all() {
     let mut site = Site::new();
     let program = vec![7; 3 << 20];
     for number in 1..=10_u8 {
@@ -118,10 +120,10 @@ fn a_version_of_the_agent_is_there_whole_or_not_at_all() {
         let stage = |site: &Site| site.helper().stage_agent(&release.manifest, &release.signature, &release.file, &[]);
         let wait = random(Duration::from_millis(30));
         std::thread::scope(|scope| {
-            let asking = scope.spawn(|| stage(&site));
+            let sending = scope.spawn(|| stage(&site));
             std::thread::sleep(wait);
             site.kill();
-            match asking.join().unwrap() {
+            match sending.join().unwrap() {
                 Ok(_) | Err(HelperError::NoAnswer(_)) => {}
                 Err(HelperError::Refused(refusal)) => assert_eq!(refusal.reason, Reason::Internal, "{refusal}"),
             }

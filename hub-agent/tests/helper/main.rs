@@ -1,5 +1,6 @@
-//! The real helper, as a process on a root directory of its own: what it does, what it refuses, and that it can be killed at any moment.
-//! Units are written there and not started, or by a systemctl that only notes it: the rest takes a running systemd (tests/system/vm).
+//! The real helper, as a process on a root directory of its own: what it does, what it refuses, and
+//! that it can be killed at any moment. Units are written there and not started, or by a systemctl
+//! that only records the calls: the rest needs a running systemd (tests/system/vm).
 
 #![allow(
     clippy::unwrap_used,
@@ -12,7 +13,7 @@ mod agents;
 mod apps;
 mod archive;
 mod archives;
-mod asking;
+mod clients;
 mod kills;
 mod releases;
 mod site;

@@ -1,4 +1,4 @@
-//! Whom the helper believes: the keys of the hub's owner, and the file they vouch for.
+//! What the helper trusts: the keys of the hub's owner, and the files they sign.
 
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::archive::{app_with, file};
 use crate::site::{Release, Site, reason};
 
 #[test]
-fn only_what_a_key_of_this_hub_signed_for_this_hub_is_staged() {
+fn only_a_release_signed_with_a_key_of_this_hub_is_staged() {
     let site = Site::new();
     let app = AppUuid::new();
     let archive = app_with([]);
@@ -55,11 +55,11 @@ fn only_what_a_key_of_this_hub_signed_for_this_hub_is_staged() {
     site.stage(app, &anywhere).unwrap();
 
     std::fs::remove_file(site.path("etc/hub-agent/release-keys/app/test.pub")).unwrap();
-    assert_eq!(reason(site.stage(app, &good)), Reason::Untrusted, "a key that is gone is gone at once");
+    assert_eq!(reason(site.stage(app, &good)), Reason::Untrusted, "a removed key is no longer trusted at once");
 }
 
 #[test]
-fn the_file_is_the_one_that_was_signed_and_nothing_but_a_file_of_the_agents() {
+fn only_the_signed_file_below_the_agents_directory_is_staged() {
     let site = Site::new();
     let app = AppUuid::new();
     let archive = app_with([file("data", "0123456789")]);
@@ -108,12 +108,12 @@ fn the_file_is_the_one_that_was_signed_and_nothing_but_a_file_of_the_agents() {
 }
 
 #[test]
-fn a_hub_does_not_go_back_below_what_it_kept() {
+fn a_lower_counter_than_the_committed_one_is_refused() {
     let site = Site::new();
     let (app, helper) = (AppUuid::new(), site.helper());
     let release = |version: &str, counter| site.app(version, counter, &app_with([]), |_| {});
     let five = release("1.5.0", 5);
-    // What was only tried does not count.
+    // A release that was not committed does not raise the counter.
     site.stage(app, &five).unwrap();
     helper.activate_app(app, five.release_uuid).unwrap();
     helper.rollback_app(app).unwrap();
@@ -121,14 +121,26 @@ fn a_hub_does_not_go_back_below_what_it_kept() {
     site.install(app, &five);
     assert_eq!(reason(site.stage(app, &release("1.4.1", 4))), Reason::CounterTooLow);
     let other = AppUuid::new();
-    assert_eq!(reason(site.stage(other, &release("1.4.1", 4))), Reason::CounterTooLow, "it is the name that counts");
+    assert_eq!(
+        reason(site.stage(other, &release("1.4.1", 4))),
+        Reason::CounterTooLow,
+        "the counter belongs to the name"
+    );
 
     let back = site.app("1.4.2", 3, &app_with([]), |manifest| manifest.downgrade = true);
     site.install(app, &back);
     assert_eq!(site.state(app).unwrap().active.unwrap().version, "1.4.2");
-    assert_eq!(reason(site.stage(app, &release("1.4.3", 4))), Reason::CounterTooLow, "a downgrade lowers nothing");
+    assert_eq!(
+        reason(site.stage(app, &release("1.4.3", 4))),
+        Reason::CounterTooLow,
+        "a downgrade does not lower the counter"
+    );
     site.install(app, &release("1.5.1", 5));
     helper.remove_app(app).unwrap();
-    assert_eq!(reason(site.stage(app, &release("1.4.4", 4))), Reason::CounterTooLow, "removal forgets nothing");
+    assert_eq!(
+        reason(site.stage(app, &release("1.4.4", 4))),
+        Reason::CounterTooLow,
+        "a removal does not reset the counter"
+    );
     site.install(app, &site.app("0.1.0", 1, &app_with([]), |manifest| manifest.name = "another".into()));
 }

@@ -1,4 +1,4 @@
-//! A root directory with a helper at work on it, and releases that are signed as they should be.
+//! A root directory with a helper working on it, and correctly signed releases.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -17,9 +17,9 @@ pub struct Site {
     dir: tempfile::TempDir,
     pub keys: KeyPair,
     helper: Option<Child>,
-    /// From the agent's configuration file where this is nothing.
+    /// From the agent's configuration file if `None`.
     pub headroom: Option<u64>,
-    /// No file can be written to, as on a disk that is full.
+    /// No file can be written, as on a full disk.
     pub is_full: bool,
     systemctl: Option<PathBuf>,
 }
@@ -33,7 +33,7 @@ pub struct Release {
 }
 
 impl Site {
-    /// With a helper that has cleaned up already.
+    /// With a helper that has already cleaned up.
     pub fn new() -> Self {
         Self::with_headroom(1 << 20)
     }
@@ -77,7 +77,7 @@ impl Site {
     }
 
     pub fn start(&mut self) {
-        // Fewer descriptors than systemd gives it: none is kept for long.
+        // Fewer descriptors than systemd allows: none is held for long.
         let full = if self.is_full { "trap '' XFSZ; ulimit -S -f 0;" } else { "" };
         let mut command = Command::new("sh");
         command.arg("-c").arg(format!("ulimit -n 128; {full} exec \"$0\" \"$@\""));
@@ -92,7 +92,7 @@ impl Site {
         }
     }
 
-    /// Kills the helper where it is.
+    /// Kills the helper at its current point.
     pub fn kill(&self) {
         let id = i32::try_from(self.helper.as_ref().unwrap().id()).unwrap();
         let id = rustix::process::Pid::from_raw(id).unwrap();
@@ -105,7 +105,7 @@ impl Site {
         self.start();
     }
 
-    /// From now on there is a systemd, whose units are as they are told to be.
+    /// From now on there is a systemd, whose units have configured states.
     pub fn with_systemd(&mut self) {
         let [log, shown, fails] = ["systemctl.log", "systemctl.shown", "systemctl.fails"].map(|name| self.path(name));
         let (log, shown, fails) = (log.display(), shown.display(), fails.display());
@@ -123,18 +123,18 @@ impl Site {
         self.write("systemctl.shown", format!("LoadState={load}\nActiveState={active}\nResult={result}\n").as_bytes());
     }
 
-    /// What it was asked since this was called last, a word and a unit each.
-    pub fn asked_of_systemd(&self) -> Vec<String> {
-        let asked = std::fs::read_to_string(self.path("systemctl.log")).unwrap_or_default();
+    /// The calls of systemctl since the last call of this function, a verb and a unit each.
+    pub fn systemctl_calls(&self) -> Vec<String> {
+        let calls = std::fs::read_to_string(self.path("systemctl.log")).unwrap_or_default();
         let _ = std::fs::remove_file(self.path("systemctl.log"));
-        asked.lines().map(|line| line.trim().to_owned()).collect()
+        calls.lines().map(|line| line.trim().to_owned()).collect()
     }
 
     pub fn helper(&self) -> Helper {
         Helper::at(&self.socket())
     }
 
-    /// A release of an app as it should be, after `change` had its say.
+    /// A correct release of an app, after `change` was applied.
     pub fn app(&self, version: &str, counter: u64, file: &[u8], change: impl FnOnce(&mut ReleaseManifest)) -> Release {
         let app = AppRun {
             entry_point: "bin/logger".into(),
@@ -195,7 +195,7 @@ impl Site {
         self.helper().stage_app(app, *release_uuid, manifest, signature, file)
     }
 
-    /// The whole way.
+    /// Stages, activates and commits a release.
     pub fn install(&self, app: AppUuid, release: &Release) {
         self.stage(app, release).unwrap();
         self.helper().activate_app(app, release.release_uuid).unwrap();
@@ -206,10 +206,10 @@ impl Site {
         self.helper().app_states().unwrap().into_iter().find(|state| state.app_uuid == app)
     }
 
-    /// Everything there is, with kind, mode and content, but for what the agent and the test itself own.
+    /// All files with kind, mode and content, except those of the agent and of the test itself.
     pub fn everything(&self) -> BTreeMap<String, String> {
         let mut found = BTreeMap::new();
-        look(self.dir.path(), self.dir.path(), &mut found);
+        collect(self.dir.path(), self.dir.path(), &mut found);
         found.retain(|path, _| !path.starts_with("var/lib/hub-agent/") && path != "helper.socket");
         found
     }
@@ -228,7 +228,7 @@ impl Drop for Site {
     }
 }
 
-fn look(root: &Path, dir: &Path, found: &mut BTreeMap<String, String>) {
+fn collect(root: &Path, dir: &Path, found: &mut BTreeMap<String, String>) {
     for entry in std::fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();
         let metadata = std::fs::symlink_metadata(&path).unwrap();
@@ -242,7 +242,7 @@ fn look(root: &Path, dir: &Path, found: &mut BTreeMap<String, String>) {
         };
         found.insert(path.strip_prefix(root).unwrap().display().to_string(), content);
         if metadata.is_dir() {
-            look(root, &path, found);
+            collect(root, &path, found);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What the helper asks of systemd, and what it makes of the answer.
+//! The helper's calls of systemd, and how it interprets the results.
 
 use hub_agent::helper_api::Reason;
 use hub_protocol::AppUuid;
@@ -6,35 +6,35 @@ use hub_protocol::AppUuid;
 use crate::archive::app_with;
 use crate::site::{Site, reason};
 
-fn reloads(asked: &[String]) -> usize {
-    asked.iter().filter(|asked| *asked == "daemon-reload").count()
+fn reloads(calls: &[String]) -> usize {
+    calls.iter().filter(|calls| *calls == "daemon-reload").count()
 }
 
 #[test]
-fn a_unit_that_was_written_anew_is_loaded() {
+fn a_changed_unit_is_loaded() {
     let mut site = Site::new();
     site.with_systemd();
     let app = AppUuid::new();
     site.install(app, &site.app("1.0.0", 1, &app_with([]), |_| {}));
-    let asked = site.asked_of_systemd();
+    let calls = site.systemctl_calls();
     let restart = format!("restart hub-app-{app}.service");
-    let position = |word: &str| asked.iter().position(|asked| asked == word);
-    assert!(position("daemon-reload").unwrap() < position(&restart).unwrap(), "{asked:?}");
+    let position = |word: &str| calls.iter().position(|calls| calls == word);
+    assert!(position("daemon-reload").unwrap() < position(&restart).unwrap(), "{calls:?}");
     site.restart();
     site.state(app).unwrap();
-    assert_eq!(reloads(&site.asked_of_systemd()), 0, "it is as it was");
+    assert_eq!(reloads(&site.systemctl_calls()), 0, "it is unchanged");
 
     let unit = site.unit(app).unwrap();
     site.write(&format!("etc/systemd/system/hub-app-{app}.service"), b"# of an older version of the helper\n");
     site.restart();
     site.state(app).unwrap();
-    let asked = site.asked_of_systemd();
-    assert_eq!((site.unit(app), reloads(&asked)), (Some(unit), 1), "{asked:?}");
-    assert!(!asked.contains(&restart), "an app that runs is left alone");
+    let calls = site.systemctl_calls();
+    assert_eq!((site.unit(app), reloads(&calls)), (Some(unit), 1), "{calls:?}");
+    assert!(!calls.contains(&restart), "an app that runs is left alone");
 }
 
 #[test]
-fn only_a_unit_that_failed_speaks_against_its_release() {
+fn only_a_failed_unit_is_a_fault_of_the_release() {
     let mut site = Site::new();
     site.with_systemd();
     let (app, helper) = (AppUuid::new(), site.helper());
@@ -55,7 +55,7 @@ fn only_a_unit_that_failed_speaks_against_its_release() {
 }
 
 #[test]
-fn an_app_is_removed_from_a_disk_that_is_full() {
+fn an_app_is_removed_from_a_full_disk() {
     let mut site = Site::new();
     site.with_systemd();
     let app = AppUuid::new();
@@ -64,9 +64,9 @@ fn an_app_is_removed_from_a_disk_that_is_full() {
     site.write(&format!("{kept}/large"), b"as large as the disk");
     site.is_full = true;
     site.restart();
-    site.asked_of_systemd();
+    site.systemctl_calls();
     site.helper().remove_app(app).unwrap();
-    assert!(site.asked_of_systemd().contains(&format!("stop hub-app-{app}.service")));
+    assert!(site.systemctl_calls().contains(&format!("stop hub-app-{app}.service")));
     assert!(site.unit(app).is_none() && !site.path(&kept).exists());
     assert!(!site.path(&format!("var/lib/hub-apps/{app}")).exists());
 }

@@ -326,7 +326,8 @@ class Daemon:
         if name in self.radios:
             raise Refused(f"adapter {name} exists already")
         path = "/org/bluez/" + name
-        # The template announces the adapter before it could be made ours, so its announcement is held back.
+        # The template announces the adapter before it could be made ours, so its announcement is
+        # held back.
         manager, bluez = mockobject.objects["/"], mockobject.objects["/org/bluez"]
         manager.EmitSignal = lambda *_: None
         try:

@@ -103,5 +103,5 @@ server.listen(Number(process.argv[2] ?? 0), '127.0.0.1', () => {
   serve = provider(issuer, Object.keys(KINDS).map(key), 'RS256');
   console.error(`listening on ${issuer}`);
 });
-// Ends with whoever started it.
+// Ends with the process that started it.
 process.stdin.on('end', () => process.exit(0)).resume();

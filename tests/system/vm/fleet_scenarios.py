@@ -19,7 +19,7 @@ with open(os.environ["STATE_DIRECTORY"] + "/heard", "ab", 0) as file:
         file.write(line)'
 """
 SLEEPER = 'echo {version} >"$STATE_DIRECTORY/version"\nexec sleep 1000000\n'
-# Never says that it is ready.
+# Never reports that it is ready.
 HANGS = b"#!/bin/sh\nexec sleep 1000000\n"
 # Starts, listens, and finds no service.
 LOST = b'#!/bin/sh\nexec /usr/bin/hub-agent "$@" --service-url http://10.0.2.2:9\n'
@@ -193,7 +193,7 @@ def power_cut_jobs(stage):
         own = stage.on(vm)
         own.install(**{"device-instance-id": "cut-off"})
         hub = own.hub()
-        # How long each takes when nothing happens.
+        # How long each takes without a power cut.
         usual_s, now = {}, {}
         for kind, version in (("app", "5.0.0"), ("agent", "0.5.0")):
             started = time.monotonic()

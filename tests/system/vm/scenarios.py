@@ -11,7 +11,8 @@ from fleet_scenarios import FLEET_SCENARIOS
 from vm import Failure, Radio, until
 
 UNIT = "hub-agent.service"
-# Flags, then manufacturer data of company 0x04ff; the bytes include what a careless path would change.
+# Flags, then manufacturer data of company 0x04ff; the bytes include what a careless path would
+# change.
 AWKWARD = bytes([0x00, 0xFF, 0x80, 0x7F, 0x0A, 0x0D, 0x22, 0x5C, 0xC3, 0x28])
 
 
@@ -41,7 +42,7 @@ class Stage:
 
     def __init__(self, vm, cloud, boot, more=None):
         self.vm, self.cloud, self.boot = vm, cloud, boot
-        # What several machines share: options, and what is made when it is first asked for.
+        # What several machines share: options, and what is created on first use.
         self.more = more if more is not None else {}
 
     def on(self, vm):
@@ -369,5 +370,10 @@ def power_cut(stage):
         expect(len(before) < len(after), "nothing waited on disk, so nothing was proven")
 
 
-SCENARIOS = [stage_is_real, service_unit_lives_as_shipped, unit_lives_as_shipped, bytes_come_back, btvirt_pair, bluetoothd_restarts, adapter_replugged,
-             passive_where_bluez_can, scan_tells_the_truth, check_tells_the_truth, power_cut, *FLEET_SCENARIOS]
+# Scenarios of one group share a machine. The groups wait more than they compute.
+GROUPS = {
+    "agent": [stage_is_real, service_unit_lives_as_shipped, unit_lives_as_shipped, bytes_come_back, btvirt_pair, bluetoothd_restarts,
+              adapter_replugged, passive_where_bluez_can, scan_tells_the_truth, check_tells_the_truth, power_cut],
+    "releases": FLEET_SCENARIOS,
+}
+SCENARIOS = [scenario for group in GROUPS.values() for scenario in group]

@@ -1,4 +1,4 @@
-//! Whether clients can come in: the address, and the certificate that is shown there.
+//! Checks the listening address and the TLS certificate that the service presents there.
 
 use std::io::ErrorKind;
 use std::net::TcpListener;
@@ -10,8 +10,8 @@ use crate::config::{Config, TlsFiles};
 use crate::http::serve::listen_advice;
 use crate::http::tls;
 
-/// A certificate that ends sooner should have been replaced by now.
-const ENDS_SOON_SECS: i64 = 14 * 24 * 3600;
+/// A certificate that expires sooner is overdue for renewal.
+const EXPIRES_SOON_SECS: i64 = 14 * 24 * 3600;
 
 pub fn check(config: &Config, now: Timestamp) -> Vec<Finding> {
     let mut findings = vec![listen(config)];
@@ -24,8 +24,8 @@ fn listen(config: &Config) -> Finding {
     match TcpListener::bind(address) {
         Ok(_) => Finding::ok("listen", format!("{address} is free")),
         Err(error) => match (error.kind(), listen_advice(error.kind())) {
-            (ErrorKind::AddrInUse, mend) => Finding::warn("listen", format!("{address} is taken"), mend),
-            (_, mend) => Finding::fail("listen", format!("{address}: {error}"), mend),
+            (ErrorKind::AddrInUse, fix) => Finding::warn("listen", format!("{address} is in use"), fix),
+            (_, fix) => Finding::fail("listen", format!("{address}: {error}"), fix),
         },
     }
 }
@@ -34,18 +34,20 @@ fn certificate(files: &TlsFiles, now: Timestamp) -> Finding {
     let validity = match tls::own_validity(files) {
         Ok(validity) => validity,
         Err(error) => {
-            return Finding::fail("TLS", error, "both files are PEM: the chain, own certificate first, and its key");
+            let fix = "give two PEM files: tls-cert with the chain, own certificate first, and tls-key with its key";
+            return Finding::fail("TLS", error, fix);
         }
     };
     let (from, until) = (validity.not_before, validity.not_after);
-    let renew = "renew it, and restart the service";
+    let renew = "renew it, then restart the service";
     if now < from {
-        Finding::fail("TLS", format!("the certificate is valid from {from} only"), "is this machine's clock right?")
+        let finding = format!("the certificate is not valid before {from}");
+        Finding::fail("TLS", finding, "check the clock of this machine, or install a certificate that is valid now")
     } else if now > until {
-        Finding::fail("TLS", format!("the certificate ended at {until}"), renew)
-    } else if now.plus_secs(ENDS_SOON_SECS) > until {
-        Finding::warn("TLS", format!("the certificate ends at {until}"), renew)
+        Finding::fail("TLS", format!("the certificate expired at {until}"), renew)
+    } else if now.plus_secs(EXPIRES_SOON_SECS) > until {
+        Finding::warn("TLS", format!("the certificate expires at {until}"), renew)
     } else {
-        Finding::ok("TLS", format!("the certificate ends at {until}"))
+        Finding::ok("TLS", format!("the certificate expires at {until}"))
     }
 }

@@ -1,5 +1,5 @@
-//! `hub-cloud check`: tries everything the service needs, and says of each finding what it means and how to mend it. Works beside a service that
-//! serves, changes nothing that lasts, and shows no secret.
+//! `hub-cloud check`: tests everything that the service depends on and reports each finding with a
+//! fix. It may run while the service runs, leaves no changes behind and prints no secret.
 
 mod listener;
 mod peers;

@@ -1,4 +1,5 @@
-//! Whether the servers that the settings name answer: bus, issuer, mail. What is not set is not needed.
+//! Checks that the configured servers respond: bus, issuer, mail. A server that is not configured
+//! is not checked.
 
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use crate::authn::oidc;
 use crate::config::{Config, MailConfig, OidcConfig};
 use crate::mail;
 
-const BUS_PATIENCE: Duration = Duration::from_secs(5);
+const BUS_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub async fn check(config: &Config) -> Vec<Finding> {
     let bus = async { Some(bus(config.bus.as_ref()?).await) };
@@ -20,13 +21,13 @@ pub async fn check(config: &Config) -> Vec<Finding> {
 }
 
 async fn bus(url: &SecretString) -> Finding {
-    let options = async_nats::ConnectOptions::new().name("hub-cloud check").connection_timeout(BUS_PATIENCE);
+    let options = async_nats::ConnectOptions::new().name("hub-cloud check").connection_timeout(BUS_TIMEOUT);
     match options.connect(url.expose_secret()).await {
-        Ok(_) => Finding::ok("bus", "NATS answers"),
+        Ok(_) => Finding::ok("bus", "NATS responds"),
         Err(error) => Finding::fail(
             "bus",
-            format!("NATS cannot be used: {error}"),
-            "the service runs without it, and replicas find each other's news seconds later; is `bus` right, and the server up?",
+            format!("cannot connect to NATS: {error}"),
+            "check `bus` and the server; meanwhile replicas see each other's changes seconds later",
         ),
     }
 }
@@ -35,7 +36,7 @@ async fn issuer(config: &OidcConfig) -> Finding {
     match oidc::try_out(config).await {
         Ok(()) => Finding::ok("issuer", format!("{} publishes its keys", config.issuer)),
         Err(reason) => {
-            Finding::fail("issuer", reason, "nobody can log in with it now; is `oidc-issuer` right, and the issuer up?")
+            Finding::fail("issuer", reason, "check `oidc-issuer` and the issuer; until then its users cannot log in")
         }
     }
 }
@@ -43,11 +44,11 @@ async fn issuer(config: &OidcConfig) -> Finding {
 async fn mail_server(config: &MailConfig) -> Finding {
     let server = format!("{}:{}", config.host, config.port);
     match mail::try_out(config).await {
-        Ok(()) => Finding::ok("mail", format!("{server} lets the service in")),
+        Ok(()) => Finding::ok("mail", format!("{server} accepts the login of the service")),
         Err(reason) => Finding::fail(
             "mail",
             format!("{server}: {reason}"),
-            "mail waits until it works; `smtp-url` names the server",
+            "check `smtp-url` and the server; mail stays queued until it works",
         ),
     }
 }

@@ -1,4 +1,5 @@
-//! What the service keeps: the data directory, the master keys, the database sealed with them, and the files and keys of releases.
+//! Checks the stored state: data directory, master keys, the database sealed with them, release
+//! files and release keys.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -16,8 +17,8 @@ use crate::domain::releases::keys_in;
 use crate::error::Error;
 use crate::sealing::{MasterKeyError, Sealer, stored};
 
-const LITTLE_SPACE_BYTES: u64 = 1 << 30;
-const STORE_PATIENCE: Duration = Duration::from_secs(20);
+const LOW_SPACE_BYTES: u64 = 1 << 30;
+const FILE_STORE_TIMEOUT: Duration = Duration::from_secs(20);
 
 pub async fn check(config: &Config) -> Vec<Finding> {
     let mut findings = vec![data_dir(&config.data_dir)];
@@ -25,7 +26,7 @@ pub async fn check(config: &Config) -> Vec<Finding> {
     let database = config.database_url.expose_secret();
     match db::sqlite_file(database).is_some_and(|file| !file.exists()) {
         true => {
-            findings.push(Finding::ok("database", "not there yet; the first start makes it"));
+            findings.push(Finding::ok("database", "does not exist yet; the first start creates it"));
             findings.push(master_key(config, &[]));
         }
         false => findings.extend(database_and_keys(config, database).await),
@@ -40,21 +41,21 @@ pub async fn check(config: &Config) -> Vec<Finding> {
 fn data_dir(dir: &Path) -> Finding {
     let shown = dir.display();
     let Ok(metadata) = fs::metadata(dir) else {
-        return Finding::ok("data-dir", format!("{shown} is not there yet; the first start makes it"));
+        return Finding::ok("data-dir", format!("{shown} does not exist yet; the first start creates it"));
     };
     let mode = metadata.permissions().mode() & 0o777;
     match try_to_write(dir) {
         Err(error) => Finding::fail(
             "data-dir",
-            format!("{shown} cannot be written: {error}"),
-            "run this as the service's user (sudo -u hub-cloud hub-cloud check), or give it the directory: chown -R hub-cloud",
+            format!("{shown} is not writable: {error}"),
+            format!("run the command as user hub-cloud, or change the owner: chown -R hub-cloud {shown}"),
         ),
         Ok(()) if mode & 0o077 != 0 => Finding::fail(
             "data-dir",
-            format!("{shown} is open to others (mode {mode:03o}), and holds keys"),
+            format!("{shown} holds keys and is accessible to other users (mode {mode:03o})"),
             format!("chmod 700 {shown}"),
         ),
-        Ok(()) => Finding::ok("data-dir", format!("{shown} can be written, and by its owner alone")),
+        Ok(()) => Finding::ok("data-dir", format!("{shown} is writable and private to its owner")),
     }
 }
 
@@ -64,35 +65,33 @@ fn try_to_write(dir: &Path) -> std::io::Result<()> {
     fs::remove_file(file)
 }
 
-/// Space where the directory is, or would be.
+/// Free space on the file system of the directory, or of its nearest existing parent.
 fn space(dir: &Path) -> Option<Finding> {
-    let there = dir.ancestors().find(|place| place.exists()).unwrap_or(Path::new("."));
-    let stat = rustix::fs::statvfs(there).ok()?;
-    let free = stat.f_bavail.saturating_mul(stat.f_frsize);
-    let finding = format!("{} MiB free at {}", free >> 20, there.display());
-    Some(match free < LITTLE_SPACE_BYTES {
-        true => {
-            Finding::warn("disk", finding, "make room: without it uploads are refused, and hubs keep what they hear")
-        }
+    let existing = dir.ancestors().find(|ancestor| ancestor.exists()).unwrap_or(Path::new("."));
+    let stat = rustix::fs::statvfs(existing).ok()?;
+    let free_bytes = stat.f_bavail.saturating_mul(stat.f_frsize);
+    let finding = format!("{} MiB free at {}", free_bytes >> 20, existing.display());
+    Some(match free_bytes < LOW_SPACE_BYTES {
+        true => Finding::warn("disk", finding, "free disk space: on a full disk uploads are refused and hubs spool"),
         false => Finding::ok("disk", finding),
     })
 }
 
 async fn database_and_keys(config: &Config, url: &str) -> Vec<Finding> {
     if let Err(error) = Db::try_out(url).await {
-        let mend = match db::sqlite_file(url) {
-            Some(file) => format!("is {} a database of hub-cloud, and may this user write it?", file.display()),
-            None => "is `database-url` right, the server up, and the database made (createdb)?".to_owned(),
+        let fix = match db::sqlite_file(url) {
+            Some(file) => format!("check that {} is a hub-cloud database that this user may write", file.display()),
+            None => "check `database-url`, that the server runs, and that the database exists (createdb)".to_owned(),
         };
-        return vec![Finding::fail("database", error, mend)];
+        return vec![Finding::fail("database", error, fix)];
     }
-    let looked = async {
+    let inspected = async {
         let db = Db::open(url)?;
         let schema = migrate::schema(&db).await?;
         let mut conn = db.read().await?;
         let registered = match schema {
             Schema::Current => stored::registered(&mut conn).await?,
-            // The first version did not note its keys.
+            // The first schema version did not register its keys.
             Schema::Older(_) => stored::registered(&mut conn).await.unwrap_or_default(),
             Schema::None | Schema::Newer(_) => Vec::new(),
         };
@@ -100,89 +99,90 @@ async fn database_and_keys(config: &Config, url: &str) -> Vec<Finding> {
         db.close().await;
         Ok::<_, Error>((schema, registered))
     };
-    match looked.await {
+    match inspected.await {
         Ok((schema, registered)) => vec![schema_finding(schema), master_key(config, &registered)],
-        Err(error) => vec![Finding::fail("database", error, "`hub-cloud serve --log debug` tells more")],
+        Err(error) => vec![Finding::fail("database", error, "run `hub-cloud serve --log debug` for details")],
     }
 }
 
 fn schema_finding(schema: Schema) -> Finding {
     match schema {
-        Schema::None => {
-            Finding::ok("database", "answers, and holds nothing of hub-cloud yet; the first start makes the schema")
-        }
-        Schema::Current => Finding::ok("database", "answers, and its schema is this version's"),
+        Schema::None => Finding::ok("database", "responds and has no hub-cloud schema yet; the first start creates it"),
+        Schema::Current => Finding::ok("database", "responds; its schema is current"),
         Schema::Older(behind) => Finding::warn(
             "database",
-            format!("answers; its schema is {behind} steps behind this version"),
-            "the next start brings it up to date, as does `hub-cloud migrate`; make a backup first",
+            format!("responds; its schema lacks {behind} migrations of this version"),
+            "take a backup, then start the service or run `hub-cloud migrate`: both apply the migrations",
         ),
         Schema::Newer(version) => Finding::fail(
             "database",
-            format!("its schema (version {version}) is of a later hub-cloud than this one"),
-            "run that version, or restore the backup from before it",
+            format!("its schema (version {version}) belongs to a newer hub-cloud"),
+            "run the newer hub-cloud, or restore the backup from before its first start",
         ),
     }
 }
 
-/// Whether the keys at hand open what the database holds.
+/// Whether the available master keys open the secrets in the database.
 fn master_key(config: &Config, registered: &[String]) -> Finding {
     let sealer = match Sealer::load(config.master_key.as_ref(), &config.data_dir, false) {
         Ok(sealer) => sealer,
         Err(MasterKeyError::Lost(_)) if registered.is_empty() => {
-            return Finding::ok("master key", "there is none yet; the first start makes it");
+            return Finding::ok("master key", "does not exist yet; the first start creates it");
         }
         Err(error) => {
-            return Finding::fail("master key", error, "restore it from its backup: without it what it sealed is lost");
+            let fix = "restore it from its backup: without it the secrets sealed with it are lost";
+            return Finding::fail("master key", error, fix);
         }
     };
-    let held = sealer.key_ids();
-    let missing: Vec<&str> = registered.iter().filter(|id| !held.contains(id)).map(String::as_str).collect();
+    let available = sealer.key_ids();
+    let missing: Vec<&str> = registered.iter().filter(|id| !available.contains(id)).map(String::as_str).collect();
     let is_open = |file: &Path| fs::metadata(file).is_ok_and(|metadata| metadata.permissions().mode() & 0o077 != 0);
     match sealer.file() {
         _ if !missing.is_empty() => Finding::fail(
             "master key",
             format!(
-                "the database holds secrets sealed with {}, and only {} is at hand",
+                "the database holds secrets sealed with {}; only {} is available",
                 missing.join(", "),
-                held.join(", ")
+                available.join(", ")
             ),
-            "put the missing key back (the setting master-key, or master.key in the data directory), or name another database",
+            "restore the missing key (the setting master-key or the file master.key), or set another database-url",
         ),
         Some(file) if is_open(file) => Finding::fail(
             "master key",
-            format!("{} is open to others", file.display()),
-            format!("chmod 600 {}; then `hub-cloud keys rotate`, as it may have been read", file.display()),
+            format!("{} is accessible to other users", file.display()),
+            format!("chmod 600 {}; then run `hub-cloud keys rotate`, because the key may be known", file.display()),
         ),
-        Some(file) => Finding::ok("master key", format!("{} opens this database; is it in a backup?", file.display())),
-        None => Finding::ok("master key", "the setting's keys open this database"),
+        Some(file) => Finding::ok("master key", format!("{} opens this database; keep a backup of it", file.display())),
+        None => Finding::ok("master key", "the keys in the setting open this database"),
     }
 }
 
 async fn files(config: &FilesConfig) -> Finding {
-    let place = match config {
+    let location = match config {
         FilesConfig::Directory(dir) if !dir.exists() => {
-            return Finding::ok("files", format!("{} is not there yet; the first start makes it", dir.display()));
+            return Finding::ok("files", format!("{} does not exist yet; the first start creates it", dir.display()));
         }
         FilesConfig::Directory(dir) => dir.display().to_string(),
         FilesConfig::S3 { bucket, .. } => format!("the bucket {bucket}"),
     };
     let tried = async { Files::open(config).map_err(Error::internal)?.try_out().await };
-    let failed = match tokio::time::timeout(STORE_PATIENCE, tried).await {
-        Ok(Ok(())) => return Finding::ok("files", format!("{place} takes files, and gives them back")),
+    let failure = match tokio::time::timeout(FILE_STORE_TIMEOUT, tried).await {
+        Ok(Ok(())) => return Finding::ok("files", format!("{location} stores and returns files")),
         Ok(Err(error)) => error.to_string(),
-        Err(_) => format!("no answer within {} s", STORE_PATIENCE.as_secs()),
+        Err(_) => format!("no response within {} s", FILE_STORE_TIMEOUT.as_secs()),
     };
-    let mend = match config {
-        FilesConfig::Directory(dir) => format!("give it to the service's user: chown -R hub-cloud {}", dir.display()),
+    let fix = match config {
+        FilesConfig::Directory(dir) => format!("change its owner: chown -R hub-cloud {}", dir.display()),
         FilesConfig::S3 { .. } => {
-            "are AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION and AWS_ENDPOINT_URL those of the service, and may it put, get and delete?".to_owned()
+            "set AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION and AWS_ENDPOINT_URL as for the service, \
+             and allow put, get and delete"
+                .to_owned()
         }
     };
-    Finding::fail("files", format!("{place}: {failed}"), mend)
+    Finding::fail("files", format!("{location}: {failure}"), fix)
 }
 
-/// How many keys there are, and what is wrong with those that cannot be used.
+/// The number of usable keys, and a finding for each file that is not one.
 fn release_keys(dir: &Path, what: &str) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut usable = 0;
@@ -191,17 +191,17 @@ fn release_keys(dir: &Path, what: &str) -> Vec<Finding> {
             Ok(_) => usable += 1,
             Err(reason) => findings.push(Finding::fail(
                 "release keys",
-                format!("{} cannot be used: {reason}", file.display()),
-                "put a minisign public key there, as `hub-cloud release keygen` makes it, or remove the file",
+                format!("{} is not usable: {reason}", file.display()),
+                "replace it with a minisign public key, as created by `hub-cloud release keygen`, or remove the file",
             )),
         }
     }
     findings.push(match usable {
         0 => Finding::warn(
             "release keys",
-            format!("{} has none: no release of {what} is taken in", dir.display()),
+            format!("{} holds no key: releases of {what} are refused", dir.display()),
             format!(
-                "`hub-cloud release keygen` makes one; put its .pub file into {}, where it counts at once",
+                "create one with `hub-cloud release keygen` and copy its .pub file to {}; no restart is needed",
                 dir.display()
             ),
         ),
@@ -218,18 +218,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_directory_with_keys_is_for_its_owner_alone() {
+    fn data_directory_accessible_to_others_fails_the_check() {
         let dir = tempfile::tempdir().expect("a directory");
         for (mode, state) in [(0o700, State::Ok), (0o750, State::Fail), (0o707, State::Fail)] {
             fs::set_permissions(dir.path(), fs::Permissions::from_mode(mode)).expect("a mode");
             assert_eq!(data_dir(dir.path()).state, state, "{mode:o}");
         }
-        assert_eq!(data_dir(&dir.path().join("none")).state, State::Ok, "made at the first start");
-        assert_eq!(fs::read_dir(dir.path()).expect("a directory").count(), 0, "nothing is left");
+        assert_eq!(data_dir(&dir.path().join("none")).state, State::Ok, "created at the first start");
+        assert_eq!(fs::read_dir(dir.path()).expect("a directory").count(), 0, "the check leaves no file behind");
     }
 
     #[test]
-    fn unusable_release_keys_are_named() {
+    fn unusable_release_key_is_reported_with_its_file_name() {
         let dir = tempfile::tempdir().expect("a directory");
         assert_eq!(release_keys(dir.path(), "apps")[0].state, State::Warn);
         fs::write(dir.path().join("a.pub"), "RWTKvP6hJTGr6XmTNnLBqWQ9brYvzWTVYzS4oVM+eXYiwXlvqRjPDWlM\n")

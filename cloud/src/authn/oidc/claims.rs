@@ -1,24 +1,27 @@
-//! What an access token of another issuer says, once its signature is known to be good, and which tokens are none: an ID token, a refresh token or one that is bound to a key proves
-//! something else to somebody else, even where its audience fits.
+//! Checks the claims of an access token of an external issuer after its signature was verified, and
+//! rejects other kinds of token. An ID token, a refresh token or a token bound to a key proves
+//! something else to another party, even if its audience matches.
 
 use hub_protocol::Timestamp;
 use jsonwebtoken::Header;
 use serde_json::{Map, Value};
 
+use super::users::{self, Vouched};
 use crate::authn::user::PLATFORM_ADMIN;
 use crate::config::OidcConfig;
-use crate::domain::accounts::{self, Vouched};
 
-/// How far the issuer's clock and ours may be apart. It does not prolong a token's life.
+/// Tolerated difference between the issuer's clock and this one. It does not prolong the life of a
+/// token.
 pub const LEEWAY_SECS: i64 = 60;
-/// As OpenID Connect Core (2) has it.
+/// The limit of OpenID Connect Core, section 2.
 const MAX_SUBJECT_BYTES: usize = 255;
-/// Claims that a name is taken from, the best first.
+/// Claims that may contain a name, in order of preference.
 const NAMES: [&str; 3] = ["name", "preferred_username", "nickname"];
-/// Claims of an ID token that tie it to one login at one client. Some issuers give access tokens no type of their own; these then tell the two apart.
-const OF_AN_ID_TOKEN: [&str; 3] = ["nonce", "at_hash", "c_hash"];
+/// Claims of an ID token that bind it to one login at one client. Some issuers give access tokens
+/// no type of their own; then these claims tell the two apart.
+const ID_TOKEN_CLAIMS: [&str; 3] = ["nonce", "at_hash", "c_hash"];
 
-/// What is taken from a good token.
+/// What the service uses of a valid token.
 #[derive(Debug)]
 pub struct Claims {
     pub subject: String,
@@ -27,19 +30,20 @@ pub struct Claims {
     pub vouched: Vouched,
 }
 
-/// Whether the header is that of a token for us. Its `alg` and `kid` are looked at where the key is chosen, and a key it brings itself (`jwk`, `jku`, `x5u`, `x5c`) never.
+/// Whether the header is that of an access token. The `alg` and `kid` are checked where the key is
+/// chosen. A key in the header itself (`jwk`, `jku`, `x5u`, `x5c`) is never used.
 pub fn is_access_token(header: &Header) -> bool {
-    // What is marked critical has to be understood (RFC 7515, 4.1.11), and nothing is.
+    // A critical header parameter must be understood (RFC 7515, 4.1.11), and none is supported.
     header.crit.is_none() && header.typ.as_deref().is_none_or(|typ| is_type(typ, "jwt") || is_type(typ, "at+jwt"))
 }
 
-/// A media type, whose `application/` may be left out (RFC 7515, 4.1.9).
+/// A media type; the prefix `application/` is optional (RFC 7515, 4.1.9).
 fn is_type(typ: &str, expected: &str) -> bool {
     let typ = typ.to_ascii_lowercase();
     typ.strip_prefix("application/").unwrap_or(&typ) == expected
 }
 
-/// The claims, if they make a token that is good now.
+/// Checks the claims and returns the identity if the token is valid now.
 pub fn check(header: &Header, claims: &Map<String, Value>, config: &OidcConfig, now: Timestamp) -> Option<Claims> {
     let text = |name: &str| claims.get(name).and_then(Value::as_str);
     if text("iss") != Some(config.issuer.as_str()) || !names_audience(claims.get("aud")?, &config.audience) {
@@ -57,37 +61,39 @@ pub fn check(header: &Header, claims: &Map<String, Value>, config: &OidcConfig, 
             return None;
         }
     }
-    if !says_access_token(header, claims) {
+    if !has_access_token_claims(header, claims) {
         return None;
     }
     let subject = text("sub").filter(|subject| {
         !subject.trim().is_empty() && subject.len() <= MAX_SUBJECT_BYTES && !subject.chars().any(char::is_control)
     })?;
-    // An issuer knows many addresses that nobody has proven to own.
+    // An issuer may know addresses that nobody has verified.
     let email = match claims.get("email_verified") {
-        Some(Value::Bool(true)) => text("email").and_then(accounts::vouched_email),
+        Some(Value::Bool(true)) => text("email").and_then(users::vouched_email),
         _ => None,
     };
-    let nickname = NAMES.iter().find_map(|name| text(name).and_then(accounts::vouched_nickname));
+    let nickname = NAMES.iter().find_map(|name| text(name).and_then(users::vouched_nickname));
     let is_platform_admin = has_role(claims, &config.roles_claim, PLATFORM_ADMIN);
     Some(Claims { subject: subject.to_owned(), expires_at, is_platform_admin, vouched: Vouched { email, nickname } })
 }
 
-/// Whether nothing says that the token is of another kind. `at+jwt` (RFC 9068) settles it; otherwise the claims must not be an ID token's.
-fn says_access_token(header: &Header, claims: &Map<String, Value>) -> bool {
-    // Bound to a key that its bearer would have to prove (RFC 8705, RFC 9449): not a bearer token.
+/// Whether the token is an access token. `at+jwt` (RFC 9068) says so; without it, the claims must
+/// not be those of another kind of token.
+fn has_access_token_claims(header: &Header, claims: &Map<String, Value>) -> bool {
+    // Bound to a key that the sender would have to prove (RFC 8705, RFC 9449), so not a bearer
+    // token.
     if claims.contains_key("cnf") {
         return false;
     }
     if header.typ.as_deref().is_some_and(|typ| is_type(typ, "at+jwt")) {
         return true;
     }
-    // As Keycloak and Cognito mark theirs.
+    // Keycloak and Cognito mark their token types in these claims.
     let is_marked = |name: &str, access: &str| match claims.get(name) {
         None => true,
         Some(value) => value.as_str().is_some_and(|value| value.eq_ignore_ascii_case(access)),
     };
-    !OF_AN_ID_TOKEN.iter().any(|name| claims.contains_key(*name))
+    !ID_TOKEN_CLAIMS.iter().any(|name| claims.contains_key(*name))
         && is_marked("typ", "Bearer")
         && is_marked("token_use", "access")
 }
@@ -108,7 +114,8 @@ pub fn seconds(value: &Value) -> Option<i64> {
     whole.or_else(fraction)
 }
 
-/// Roles are a list of strings, or one string. Some issuers name the claim by a URL, whose dots lead nowhere.
+/// Roles are a list of strings or one string. Some issuers name the claim by a URL, whose dots are
+/// no path separators.
 fn has_role(claims: &Map<String, Value>, path: &[String], role: &str) -> bool {
     let found = claims.get(&path.join(".")).or_else(|| {
         let (first, rest) = path.split_first()?;
@@ -153,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_a_token_good() {
+    fn valid_claims_are_accepted() {
         for changes in [
             json!({}),
             json!({"aud": ["other", "https://hubs.example.com"]}),
@@ -167,11 +174,11 @@ mod tests {
                 assert!(checked(typ, changes.clone()).is_some(), "{typ:?} {changes}");
             }
         }
-        assert!(checked(Some("at+jwt"), json!({"nonce": "n"})).is_some(), "its type says what it is");
+        assert!(checked(Some("at+jwt"), json!({"nonce": "n"})).is_some(), "its type is explicit");
     }
 
     #[test]
-    fn what_makes_a_token_bad() {
+    fn invalid_claims_are_rejected() {
         for changes in [
             json!({"iss": null}),
             json!({"iss": "https://login.example.com/"}),
@@ -211,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn who_they_say_it_is() {
+    fn email_must_be_verified_and_names_are_cleaned() {
         let vouched = |changes: Value| {
             let Vouched { email, nickname } = checked(None, changes).expect("a good token").vouched;
             (email, nickname)

@@ -1,5 +1,6 @@
-//! What an issuer says of itself, and the requests that ask it. The issuer may be slow, broken or not itself: every answer is bounded in time and size, redirects are not
-//! followed, and no URL it names leads to plain HTTP off this machine.
+//! Requests to an external issuer, and its discovery document. The issuer may be slow, broken or
+//! impersonated: every response is bounded in time and size, redirects are not followed, and no URL
+//! it names may lead to plain HTTP on another machine.
 
 use std::time::Duration;
 
@@ -8,9 +9,9 @@ use reqwest::{Response, Url, redirect};
 use serde::Deserialize;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
-/// For each request, to the end of its body.
+/// For each request, including its body.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// Longest answer that is read.
+/// The largest body that is read.
 const MAX_BODY_BYTES: usize = 256 * 1024;
 
 /// The members of the discovery document (OpenID Connect Discovery 1.0, 3) that are used.
@@ -25,18 +26,18 @@ pub struct Discovery {
     pub authorization_response_iss_parameter_supported: bool,
 }
 
-/// The body of an answer, and for how long it says it may be kept.
+/// The body of a response, and how long it may be cached.
 pub struct Fetched {
     pub body: Vec<u8>,
     pub max_age: Option<Duration>,
 }
 
-/// A client for the requests to one issuer.
+/// Builds the HTTP client for the requests to one issuer.
 pub fn client(issuer: &str) -> reqwest::Result<reqwest::Client> {
     let client = reqwest::Client::builder()
         .connect_timeout(CONNECT_TIMEOUT)
         .timeout(TIMEOUT)
-        // Who is redirected no longer talks to the one the settings name.
+        // After a redirect, the server might not be the one that the configuration names.
         .redirect(redirect::Policy::none());
     match Url::parse(issuer).is_ok_and(|url| is_loopback(&url)) {
         true => client.no_proxy().build(),
@@ -44,30 +45,32 @@ pub fn client(issuer: &str) -> reqwest::Result<reqwest::Client> {
     }
 }
 
-/// Whether the URL leads to this machine.
+/// Whether the URL points to this machine.
 pub fn is_loopback(url: &Url) -> bool {
     matches!(url.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"))
 }
 
-/// A URL that the issuer names: HTTPS, or this machine where the issuer is on it too.
+/// Checks a URL named by the issuer: it must use HTTPS, or point to this machine if the issuer is
+/// on this machine too.
 pub fn endpoint(issuer: &str, url: &str) -> Result<Url, String> {
     let is_local = Url::parse(issuer).is_ok_and(|issuer| is_loopback(&issuer));
     match Url::parse(url) {
         Ok(url) if url.scheme() == "https" || (url.scheme() == "http" && is_local && is_loopback(&url)) => Ok(url),
-        _ => Err(format!("it names `{url}`, which is not https")),
+        _ => Err(format!("it contains the URL `{url}`, which is not https")),
     }
 }
 
-/// Asks the issuer about itself. It has to name itself as the settings do, letter for letter: that is what its tokens are compared with.
+/// Fetches the discovery document. Its `issuer` must equal the configured issuer exactly, since the
+/// tokens are compared with that.
 pub async fn discover(http: &reqwest::Client, issuer: &str) -> Result<Discovery, String> {
     let url = format!("{}/.well-known/openid-configuration", issuer.trim_end_matches('/'));
     let failed = |reason: String| format!("{url}: {reason}");
     let fetched = get(http, &url).await?;
     let discovery: Discovery = serde_json::from_slice(&fetched.body)
-        .map_err(|error| failed(format!("it is no discovery document of OpenID Connect: {error}")))?;
+        .map_err(|error| failed(format!("this is not an OpenID Connect discovery document: {error}")))?;
     if discovery.issuer != issuer {
         return Err(failed(format!(
-            "it is the issuer `{}`, not `{issuer}`; set oidc-issuer to one of the two",
+            "its issuer is `{}`, not `{issuer}`; if that is the right issuer, set oidc-issuer to it",
             discovery.issuer
         )));
     }
@@ -79,7 +82,7 @@ pub async fn get(http: &reqwest::Client, url: &str) -> Result<Fetched, String> {
     let response =
         http.get(url).header("accept", "application/json").send().await.map_err(|error| failed(cause(&error)))?;
     if response.status() != reqwest::StatusCode::OK {
-        return Err(failed(format!("it was answered {}", response.status())));
+        return Err(failed(format!("the response was {}", response.status())));
     }
     let cache_control = response.headers().get(CACHE_CONTROL).and_then(|value| value.to_str().ok());
     let max_age = cache_control.and_then(max_age);
@@ -87,22 +90,22 @@ pub async fn get(http: &reqwest::Client, url: &str) -> Result<Fetched, String> {
     Ok(Fetched { body, max_age })
 }
 
-/// The whole body, if it is of a size to be read.
+/// The whole body, if it is within the limit.
 pub async fn body(mut response: Response) -> Result<Vec<u8>, String> {
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(|error| cause(&error))? {
         if body.len() + chunk.len() > MAX_BODY_BYTES {
-            return Err(format!("the answer is longer than {MAX_BODY_BYTES} bytes"));
+            return Err(format!("the response is longer than {MAX_BODY_BYTES} bytes"));
         }
         body.extend_from_slice(&chunk);
     }
     Ok(body)
 }
 
-/// The innermost reason; what is around it repeats the URL.
+/// The innermost cause; the outer ones repeat the URL.
 pub fn cause(error: &reqwest::Error) -> String {
     if error.is_timeout() {
-        return "it did not answer in time".to_owned();
+        return "it did not respond in time".to_owned();
     }
     let mut inner: &dyn std::error::Error = error;
     while let Some(source) = inner.source() {
@@ -111,7 +114,7 @@ pub fn cause(error: &reqwest::Error) -> String {
     inner.to_string()
 }
 
-/// `max-age` of a `Cache-Control` header; nothing to keep where it forbids that.
+/// `max-age` of a `Cache-Control` header; zero if the header forbids caching.
 fn max_age(header: &str) -> Option<Duration> {
     let mut directives = header.split(',').map(|directive| directive.trim().to_ascii_lowercase());
     directives.find_map(|directive| match directive.as_str() {
@@ -125,9 +128,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_url_leads_to_plain_http_elsewhere() {
+    fn plain_http_is_accepted_only_for_loopback() {
         let (remote, local) = ("https://login.example.com", "http://127.0.0.1:9000");
-        for (issuer, url, is_taken) in [
+        for (issuer, url, is_accepted) in [
             (remote, "https://keys.example.net/jwks", true),
             (remote, "http://login.example.com/jwks", false),
             (remote, "http://127.0.0.1/jwks", false),
@@ -137,12 +140,12 @@ mod tests {
             (local, "http://127.0.0.1.example.com/jwks", false),
             (local, "https://login.example.com/jwks", true),
         ] {
-            assert_eq!(endpoint(issuer, url).is_ok(), is_taken, "{issuer} {url}");
+            assert_eq!(endpoint(issuer, url).is_ok(), is_accepted, "{issuer} {url}");
         }
     }
 
     #[test]
-    fn an_age_is_read() {
+    fn max_age_is_parsed() {
         for (header, secs) in [
             ("max-age=300", Some(300)),
             ("public, Max-Age=86400, must-revalidate", Some(86_400)),

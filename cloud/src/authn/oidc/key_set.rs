@@ -1,5 +1,6 @@
-//! The public keys of another issuer, as its JSON Web Key Set (RFC 7517) has them, each with the algorithms it may be used with. A token's header chooses among
-//! these and never brings a key of its own; what is no public signature key is left out.
+//! The public keys of an external issuer, from its JSON Web Key Set (RFC 7517), each with the
+//! algorithms it may be used with. The header of a token selects one of these keys and never
+//! supplies its own. Entries that are not public signature keys are ignored.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -7,7 +8,7 @@ use jsonwebtoken::{Algorithm, DecodingKey, Header, Validation};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-/// More keys than any issuer has.
+/// A limit that no issuer reaches.
 const MAX_KEYS: usize = 100;
 const RSA: &[Algorithm] =
     &[Algorithm::RS256, Algorithm::RS384, Algorithm::RS512, Algorithm::PS256, Algorithm::PS384, Algorithm::PS512];
@@ -42,7 +43,7 @@ struct Document {
     keys: Vec<Value>,
 }
 
-/// The members of a key that matter here. Secret ones are not among them.
+/// The members of a key that are used. Private members are not read.
 #[derive(Deserialize)]
 struct Members {
     kid: Option<String>,
@@ -61,13 +62,13 @@ struct Members {
 impl KeySet {
     pub fn parse(body: &[u8]) -> Result<Self, String> {
         let document: Document =
-            serde_json::from_slice(body).map_err(|error| format!("it is no JSON Web Key Set: {error}"))?;
+            serde_json::from_slice(body).map_err(|error| format!("this is not a JSON Web Key Set: {error}"))?;
         if document.keys.len() > MAX_KEYS {
-            return Err(format!("it holds {} keys, more than {MAX_KEYS}", document.keys.len()));
+            return Err(format!("it contains {} keys, more than {MAX_KEYS}", document.keys.len()));
         }
         let keys: Vec<Key> = document.keys.into_iter().filter_map(key).collect();
         if keys.is_empty() {
-            return Err("it holds no key with a `kid` that could sign (RSA, P-256, P-384 or Ed25519)".to_owned());
+            return Err("it contains no signature key with a `kid` (RSA, P-256, P-384 or Ed25519)".to_owned());
         }
         Ok(Self { keys })
     }
@@ -76,12 +77,12 @@ impl KeySet {
         self.keys.iter().any(|key| key.jwk.kid == kid)
     }
 
-    /// Whether every key of `other` is among these, used alike.
+    /// Whether this set contains every key of `other` with the same algorithms.
     pub fn covers(&self, other: &Self) -> bool {
-        other.keys.iter().all(|key| self.keys.iter().any(|mine| mine.jwk == key.jwk))
+        other.keys.iter().all(|key| self.keys.iter().any(|own| own.jwk == key.jwk))
     }
 
-    /// The claims of a token that one of the keys signed; nothing about them is checked.
+    /// Verifies a token's signature and returns its claims, which are not checked.
     pub fn verify(&self, header: &Header, token: &str) -> Option<Map<String, Value>> {
         let kid = header.kid.as_deref()?;
         let key = self.keys.iter().find(|key| key.jwk.kid == kid && key.jwk.algorithms.contains(&header.alg))?;
@@ -93,7 +94,7 @@ impl KeySet {
     }
 }
 
-/// A key that tokens may be signed with; none where it is of another kind, or for another use.
+/// Parses a signature key; `None` if it is of another kind or for another use.
 fn key(value: Value) -> Option<Key> {
     let members: Members = serde_json::from_value(value).ok()?;
     let is_for_signatures = members.usage.as_deref().is_none_or(|usage| usage == "sig")
@@ -104,17 +105,17 @@ fn key(value: Value) -> Option<Key> {
     let bytes = |text: &Option<String>| URL_SAFE_NO_PAD.decode(text.as_deref()?).ok();
     let is_point =
         |size: usize| [&members.x, &members.y].iter().all(|part| bytes(part).is_some_and(|part| part.len() == size));
-    let fitting: &[Algorithm] = match (members.kty.as_str(), members.crv.as_deref()) {
+    let possible: &[Algorithm] = match (members.kty.as_str(), members.crv.as_deref()) {
         ("RSA", _) if bytes(&members.n).is_some() && bytes(&members.e).is_some() => RSA,
         ("EC", Some("P-256")) if is_point(32) => &[Algorithm::ES256],
         ("EC", Some("P-384")) if is_point(48) => &[Algorithm::ES384],
         ("OKP", Some("Ed25519")) if bytes(&members.x).is_some_and(|x| x.len() == 32) => &[Algorithm::EdDSA],
         _ => return None,
     };
-    // A key made for one algorithm is used with that alone.
+    // A key that names an algorithm is used with that one alone.
     let algorithms: Vec<Algorithm> = match members.alg.as_deref() {
-        Some(alg) => fitting.iter().copied().filter(|algorithm| alg.parse().ok() == Some(*algorithm)).collect(),
-        None => fitting.to_vec(),
+        Some(alg) => possible.iter().copied().filter(|algorithm| alg.parse().ok() == Some(*algorithm)).collect(),
+        None => possible.to_vec(),
     };
     if algorithms.is_empty() {
         return None;
@@ -138,9 +139,9 @@ mod tests {
         KeySet::parse(json!({"keys": keys}).to_string().as_bytes())
     }
 
-    /// The algorithms a key may be used with, by what is said of it.
+    /// The algorithms that a key may be used with, by its members.
     #[test]
-    fn an_algorithm_fits_its_key() {
+    fn algorithms_follow_from_the_key() {
         let text = |bytes: usize| URL_SAFE_NO_PAD.encode(vec![1; bytes]);
         let rsa = |more: Value| {
             let mut key = json!({"kty": "RSA", "kid": "a", "n": text(256), "e": "AQAB"});
@@ -183,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_set_is_bounded_and_keeps_what_it_can_use() {
+    fn set_is_bounded_and_skips_unusable_keys() {
         let key = |kid: usize| json!({"kty": "OKP", "kid": kid.to_string(), "crv": "Ed25519", "x": URL_SAFE_NO_PAD.encode([1; 32])});
         let keys = set(json!([null, 3, {"kty": "oct"}, key(1)])).expect("one key");
         assert!(keys.has("1") && !keys.has("2"));

@@ -1,5 +1,6 @@
-//! The issuer's keys, as they were last fetched. A key that is known never waits for the issuer: keys past their time are fetched anew beside the requests, and while the issuer is
-//! away the old ones go on serving. Only an unknown `kid` waits, briefly, for one fetch that all who need it share.
+//! A cache of the issuer's keys. A request with a known key never waits for the issuer: expired
+//! keys are fetched again in the background, and the old ones remain in use while the issuer is
+//! unreachable. Only an unknown `kid` waits, briefly, for one fetch that all such requests share.
 
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant};
@@ -7,13 +8,15 @@ use std::time::{Duration, Instant};
 use super::discovery;
 use super::key_set::KeySet;
 
-/// Between the end of one fetch and the next: unknown `kid`s cost no more than this.
+/// The shortest time from the end of one fetch to the next, so that unknown `kid`s cause few
+/// fetches.
 const RETRY_INTERVAL: Duration = Duration::from_secs(5);
-/// Longest that a request waits for a fetch.
-const PATIENCE: Duration = Duration::from_secs(3);
-/// The issuer says how long its keys may be kept, within these bounds.
-const KEEP: std::ops::RangeInclusive<Duration> = Duration::from_secs(5 * 60)..=Duration::from_secs(24 * 3600);
-const KEEP_UNLESS_TOLD: Duration = Duration::from_secs(15 * 60);
+/// How long a request waits for a fetch.
+const FETCH_WAIT: Duration = Duration::from_secs(3);
+/// The bounds of the cache lifetime that the issuer announces.
+const LIFETIME_BOUNDS: std::ops::RangeInclusive<Duration> =
+    Duration::from_secs(5 * 60)..=Duration::from_secs(24 * 3600);
+const DEFAULT_LIFETIME: Duration = Duration::from_secs(15 * 60);
 
 #[derive(Clone)]
 pub struct RemoteKeys(Arc<Inner>);
@@ -21,73 +24,74 @@ pub struct RemoteKeys(Arc<Inner>);
 struct Inner {
     issuer: String,
     http: reqwest::Client,
-    held: RwLock<Held>,
-    /// Held by the one fetch there is.
+    cached: RwLock<Cached>,
+    /// Held during a fetch, so that there is only one.
     fetching: tokio::sync::Mutex<()>,
 }
 
 #[derive(Default)]
-struct Held {
+struct Cached {
     keys: Arc<KeySet>,
-    /// Counts up whenever a key is no longer there: what was checked before has to be checked again.
+    /// Increases whenever a key is withdrawn. Tokens verified before that must be verified again.
     generation: u64,
     fresh_until: Option<Instant>,
     attempted_at: Option<Instant>,
     has_failed: bool,
 }
 
-/// The keys to check a token with.
-pub enum Answer {
+/// The result of looking up a key.
+pub enum Lookup {
     Keys(Arc<KeySet>, u64),
-    /// The issuer does not have the key.
+    /// The issuer has no such key.
     Unknown,
-    /// The issuer could not be asked.
+    /// The issuer could not be reached.
     Unreachable,
 }
 
 impl RemoteKeys {
     pub fn new(issuer: String, http: reqwest::Client) -> Self {
-        Self(Arc::new(Inner { issuer, http, held: RwLock::default(), fetching: tokio::sync::Mutex::default() }))
+        Self(Arc::new(Inner { issuer, http, cached: RwLock::default(), fetching: tokio::sync::Mutex::default() }))
     }
 
     pub fn generation(&self) -> u64 {
         self.0.read().generation
     }
 
-    /// Fetches once, and keeps nothing.
+    /// Fetches the keys once and does not cache them.
     pub async fn try_out(&self) -> Result<(), String> {
         self.0.fetch_keys().await.map(drop)
     }
 
-    /// Keys with `kid` among them.
-    pub async fn with(&self, kid: &str) -> Answer {
+    /// The keys, if they contain `kid`.
+    pub async fn lookup(&self, kid: &str) -> Lookup {
         let (is_known, is_stale, was_just_tried) = {
-            let held = self.0.read();
-            (held.keys.has(kid), held.is_stale(), held.was_just_tried())
+            let cached = self.0.read();
+            (cached.keys.has(kid), cached.is_stale(), cached.was_just_tried())
         };
-        let mut is_told = true;
+        let mut has_result = true;
         if !is_known && !was_just_tried {
-            is_told = tokio::time::timeout(PATIENCE, self.fetch()).await.is_ok();
+            has_result = tokio::time::timeout(FETCH_WAIT, self.fetch()).await.is_ok();
         } else if is_stale && !was_just_tried && self.0.fetching.try_lock().is_ok() {
             drop(self.fetch());
         }
-        let held = self.0.read();
-        match held.keys.has(kid) {
-            true => Answer::Keys(held.keys.clone(), held.generation),
-            false if held.has_failed || !is_told => Answer::Unreachable,
-            false => Answer::Unknown,
+        let cached = self.0.read();
+        match cached.keys.has(kid) {
+            true => Lookup::Keys(cached.keys.clone(), cached.generation),
+            false if cached.has_failed || !has_result => Lookup::Unreachable,
+            false => Lookup::Unknown,
         }
     }
 
-    /// Fetches the keys, unless that was tried just now. In a task of its own: whoever stops waiting does not stop the fetch.
+    /// Fetches the keys, unless that was tried a moment ago. It runs as a task of its own, so that
+    /// a request that stops waiting does not cancel the fetch.
     pub fn fetch(&self) -> tokio::task::JoinHandle<()> {
         let inner = self.0.clone();
         tokio::spawn(async move {
             if inner.read().was_just_tried() {
                 return;
             }
-            let _turn = inner.fetching.lock().await;
-            // Whoever had the turn before may have done it.
+            let _guard = inner.fetching.lock().await;
+            // The previous holder of the lock may have fetched the keys.
             if !inner.read().was_just_tried() {
                 inner.fetch().await;
             }
@@ -95,7 +99,7 @@ impl RemoteKeys {
     }
 }
 
-impl Held {
+impl Cached {
     fn was_just_tried(&self) -> bool {
         self.attempted_at.is_some_and(|at| at.elapsed() < RETRY_INTERVAL)
     }
@@ -106,45 +110,46 @@ impl Held {
 }
 
 impl Inner {
-    fn read(&self) -> RwLockReadGuard<'_, Held> {
-        self.held.read().unwrap_or_else(PoisonError::into_inner)
+    fn read(&self) -> RwLockReadGuard<'_, Cached> {
+        self.cached.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn fetch(&self) {
         let fetched = self.fetch_keys().await;
-        let mut held = self.held.write().unwrap_or_else(PoisonError::into_inner);
-        held.attempted_at = Some(Instant::now());
-        let had_failed = std::mem::replace(&mut held.has_failed, fetched.is_err());
+        let mut cached = self.cached.write().unwrap_or_else(PoisonError::into_inner);
+        cached.attempted_at = Some(Instant::now());
+        let had_failed = std::mem::replace(&mut cached.has_failed, fetched.is_err());
         match fetched {
-            Ok((keys, keep)) => {
-                if !keys.covers(&held.keys) {
-                    held.generation += 1;
+            Ok((keys, lifetime)) => {
+                if !keys.covers(&cached.keys) {
+                    cached.generation += 1;
                 }
-                held.keys = Arc::new(keys);
-                held.fresh_until = Some(Instant::now() + keep);
+                cached.keys = Arc::new(keys);
+                cached.fresh_until = Some(Instant::now() + lifetime);
                 if had_failed {
-                    tracing::warn!(issuer = self.issuer, "the issuer's keys can be fetched again");
+                    tracing::warn!(issuer = self.issuer, "the issuer's keys were fetched again");
                 }
             }
-            // An outage is one fact: its first failure is told, and its end.
+            // An outage is one fact: its first failure and its end are logged.
             Err(error) if !had_failed => {
                 tracing::warn!(
                     issuer = self.issuer,
                     error,
-                    "the issuer's keys cannot be fetched; those at hand go on serving"
+                    "cannot fetch the issuer's keys; the cached ones remain in use"
                 );
             }
-            Err(error) => tracing::debug!(issuer = self.issuer, error, "the issuer's keys still cannot be fetched"),
+            Err(error) => tracing::debug!(issuer = self.issuer, error, "still cannot fetch the issuer's keys"),
         }
     }
 
     async fn fetch_keys(&self) -> Result<(KeySet, Duration), String> {
-        // Asked each time, since the keys may move.
+        // Discovered for each fetch, since the URL of the keys may change.
         let discovery = discovery::discover(&self.http, &self.issuer).await?;
         let url = discovery::endpoint(&self.issuer, &discovery.jwks_uri)?;
         let fetched = discovery::get(&self.http, url.as_str()).await?;
         let keys = KeySet::parse(&fetched.body).map_err(|reason| format!("{url}: {reason}"))?;
-        let keep = fetched.max_age.unwrap_or(KEEP_UNLESS_TOLD).clamp(*KEEP.start(), *KEEP.end());
-        Ok((keys, keep))
+        let lifetime =
+            fetched.max_age.unwrap_or(DEFAULT_LIFETIME).clamp(*LIFETIME_BOUNDS.start(), *LIFETIME_BOUNDS.end());
+        Ok((keys, lifetime))
     }
 }

@@ -1,104 +1,180 @@
 //! `/auth/**` and `/.well-known/jwks.json`.
 
 use aide::OperationOutput;
-use axum::extract::State;
+use aide::axum::ApiRouter;
+use aide::axum::routing::{get_with, post_with};
+use axum::extract::{FromRef, State};
 use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Session, fields};
-use crate::app::App;
+use super::{Registration, Session, fields};
+use crate::authn::Authn;
 use crate::authn::keys::PublicKey;
 use crate::authn::user::User;
 use crate::authz::Public;
+use crate::core::Core;
+use crate::domain::accounts::Accounts;
 use crate::error::{Error, Result};
 use crate::http::answer::{Answer, Created, NoContent, json_response};
 use crate::http::client_address::ClientAddress;
 use crate::http::extract::Json;
+use crate::http::operation::{operation, operation_failing};
 
-// The members are read as whatever they are, so that all that are wrong or missing can be named at once.
+pub fn routes<S>() -> ApiRouter<S>
+where
+    S: Clone + Send + Sync + 'static,
+    Core: FromRef<S>,
+    Authn: FromRef<S>,
+    Accounts: FromRef<S>,
+{
+    ApiRouter::new()
+        .api_route(
+            "/.well-known/jwks.json",
+            get_with(jwks, operation("auth.getJwks", "auth", "Keys that verify user tokens")),
+        )
+        .api_route(
+            "/auth/register",
+            post_with(
+                register,
+                operation_failing(&[403, 409, 429], "auth.register", "auth", "Create an account and log in"),
+            ),
+        )
+        .api_route("/auth/login", post_with(login, operation_failing(&[401, 403, 429], "auth.login", "auth", "Log in")))
+        .api_route(
+            "/auth/refresh",
+            post_with(refresh, operation_failing(&[401, 403], "auth.refresh", "auth", "Exchange a refresh token")),
+        )
+        .api_route("/auth/logout", post_with(logout, operation("auth.logout", "auth", "End a login")))
+        .api_route(
+            "/auth/password",
+            post_with(
+                change_password,
+                operation_failing(&[403, 409, 429], "auth.changePassword", "auth", "Change the password"),
+            ),
+        )
+        .api_route(
+            "/auth/password/forgot",
+            post_with(
+                forgot_password,
+                operation_failing(&[403, 429], "auth.forgotPassword", "auth", "Request a password-reset mail"),
+            ),
+        )
+        .api_route(
+            "/auth/password/reset",
+            post_with(
+                reset_password,
+                operation_failing(&[403], "auth.resetPassword", "auth", "Set a new password with a mailed token"),
+            ),
+        )
+}
+
+// The members are parsed as arbitrary JSON, so that one response can name all invalid and missing
+// ones.
+/// An account to create.
 #[derive(Deserialize, JsonSchema)]
 pub struct RegisterRequest {
-    /// Read without regard to case.
+    /// The e-mail address, read without regard to case.
     #[schemars(with = "String")]
+    #[schemars(length(max = 254), extend("format" = "email"))]
     email: Option<Value>,
-    /// 8 to 200 characters.
+    /// The password: 8 to 200 characters.
     #[schemars(with = "String")]
+    #[schemars(length(min = 8, max = 200))]
     password: Option<Value>,
-    /// Up to 80 characters.
+    /// The name to show to others.
     #[schemars(with = "Option<String>")]
+    #[schemars(extend("minLength" = 1, "maxLength" = 80, "pattern" = hub_protocol::patterns::FILLED_LINE))]
     nickname: Option<Value>,
 }
 
+impl RegisterRequest {
+    fn checked(self) -> Result<Registration> {
+        let Self { email, password, nickname } = self;
+        Registration::checked(
+            fields::required("email", email).and_then(|email| fields::email(&email)),
+            fields::required("password", password).and_then(|password| fields::password("password", password)),
+            fields::optional("nickname", nickname).and_then(|nickname| fields::nickname(nickname.as_deref())),
+        )
+    }
+}
+
+/// The credentials of an account.
 #[derive(Deserialize, JsonSchema)]
 pub struct LoginRequest {
+    /// The e-mail address, read without regard to case.
+    #[schemars(length(max = 254), extend("format" = "email"))]
     email: String,
+    /// The password.
     password: String,
 }
 
+/// The refresh token of a login.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RefreshRequest {
+    /// The refresh token that was returned last.
     refresh_token: String,
 }
 
-pub async fn register(
+async fn register(
     _: Public,
-    State(app): State<App>,
+    State(accounts): State<Accounts>,
     ClientAddress(address): ClientAddress,
     Json(request): Json<RegisterRequest>,
 ) -> Result<Created<Session>> {
-    let RegisterRequest { email, password, nickname } = request;
-    let registration = super::checked(
-        fields::required("email", email).and_then(|email| fields::email(&email)),
-        fields::required("password", password).and_then(|password| fields::password("password", password)),
-        fields::optional("nickname", nickname).and_then(|nickname| fields::nickname(nickname.as_deref())),
-    )?;
-    super::register(&app, address, registration).await.map(Created)
+    super::register(&accounts, address, request.checked()?).await.map(Created)
 }
 
-pub async fn login(
+async fn login(
     _: Public,
-    State(app): State<App>,
+    State(accounts): State<Accounts>,
     ClientAddress(address): ClientAddress,
     Json(LoginRequest { email, password }): Json<LoginRequest>,
 ) -> Result<Answer<Session>> {
-    super::login(&app, address, &email, password).await.map(Answer)
+    super::login(&accounts, address, &email, password).await.map(Answer)
 }
 
-pub async fn refresh(
+async fn refresh(
     _: Public,
-    State(app): State<App>,
+    State(accounts): State<Accounts>,
     Json(request): Json<RefreshRequest>,
 ) -> Result<Answer<Session>> {
-    super::refresh(&app, &request.refresh_token).await.map(Answer)
+    super::refresh(&accounts, &request.refresh_token).await.map(Answer)
 }
 
-pub async fn logout(_: Public, State(app): State<App>, Json(request): Json<RefreshRequest>) -> Result<NoContent> {
-    super::logout(&app, &request.refresh_token).await.map(|()| NoContent)
+async fn logout(_: Public, State(accounts): State<Accounts>, Json(request): Json<RefreshRequest>) -> Result<NoContent> {
+    super::logout(&accounts, &request.refresh_token).await.map(|()| NoContent)
 }
 
+/// Another password for the caller.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ChangePasswordRequest {
+    /// The password that is valid now.
     current_password: String,
-    /// 8 to 200 characters.
+    /// The password to set: 8 to 200 characters.
+    #[schemars(length(min = 8, max = 200))]
     new_password: String,
 }
 
+/// Whose password is to be set anew.
 #[derive(Deserialize, JsonSchema)]
 pub struct ForgotPasswordRequest {
-    /// Read without regard to case.
+    /// The e-mail address of the account, read without regard to case.
+    #[schemars(length(max = 254), extend("format" = "email"))]
     email: String,
 }
 
+/// A new password, and the token that allows it.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ResetPasswordRequest {
-    /// From the mail.
+    /// The token from the mail.
     token: String,
-    /// 8 to 200 characters.
+    /// The password to set: 8 to 200 characters.
+    #[schemars(length(min = 8, max = 200))]
     new_password: String,
 }
 
@@ -107,43 +183,45 @@ fn new_password(text: String) -> Result<String> {
 }
 
 /// Ends all other logins of the caller.
-pub async fn change_password(
+async fn change_password(
     user: User,
-    State(app): State<App>,
+    State(accounts): State<Accounts>,
     ClientAddress(address): ClientAddress,
     Json(request): Json<ChangePasswordRequest>,
 ) -> Result<NoContent> {
     let new_password = new_password(request.new_password)?;
     if new_password == request.current_password {
-        return Err(Error::field("newPassword", "must be another one than the current one"));
+        return Err(Error::field("newPassword", "must differ from the current password"));
     }
-    super::change_password(&app, &user, address, request.current_password, new_password).await?;
+    super::change_password(&accounts, &user, address, request.current_password, new_password).await?;
     Ok(NoContent)
 }
 
-/// Sends a mail with a token that sets a new password, if there is such an account. The answer is the same when there is none.
-pub async fn forgot_password(
+/// Sends a mail with a token to set a new password, if the account exists. The response is the same
+/// if it does not.
+async fn forgot_password(
     _: Public,
-    State(app): State<App>,
+    State(accounts): State<Accounts>,
     ClientAddress(address): ClientAddress,
     Json(request): Json<ForgotPasswordRequest>,
 ) -> Result<NoContent> {
-    super::forgot_password(&app, address, &request.email).await.map(|()| NoContent)
+    super::forgot_password(&accounts, address, &request.email).await.map(|()| NoContent)
 }
 
 /// Ends all logins of the account.
-pub async fn reset_password(
+async fn reset_password(
     _: Public,
-    State(app): State<App>,
+    State(accounts): State<Accounts>,
     Json(request): Json<ResetPasswordRequest>,
 ) -> Result<NoContent> {
     let new_password = new_password(request.new_password)?;
-    super::reset_password(&app, &request.token, new_password).await.map(|()| NoContent)
+    super::reset_password(&accounts, &request.token, new_password).await.map(|()| NoContent)
 }
 
-/// A JSON Web Key Set (RFC 7517): what user tokens are checked with.
+/// A JSON Web Key Set (RFC 7517): what access tokens are checked with.
 #[derive(Serialize, JsonSchema)]
 pub struct KeySet {
+    /// The keys in use.
     keys: Vec<PublicKey>,
 }
 
@@ -163,6 +241,6 @@ impl OperationOutput for KeySet {
     }
 }
 
-pub async fn jwks(_: Public, State(app): State<App>) -> KeySet {
-    KeySet { keys: app.keys.public() }
+async fn jwks(_: Public, State(accounts): State<Accounts>) -> KeySet {
+    KeySet { keys: accounts.authn.keys.public() }
 }

@@ -1,5 +1,6 @@
-//! Password hashes: Argon2id, one hash at a time on each core and few more waiting, so that a flood of logins can exhaust neither memory nor
-//! processor. Never keeps a password, never says which part of a login was wrong.
+//! Password hashing with Argon2id. The number of concurrent hashes and of queued requests is
+//! bounded, so that a flood of logins exhausts neither memory nor CPU. Passwords are never stored,
+//! and errors never reveal which part of a login was wrong.
 
 use std::sync::Arc;
 
@@ -9,48 +10,51 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::error::{Error, Result};
 
-/// Hashes computed at once. One takes 19 MiB and some 30 ms with the parameters of `Argon2::default`, which OWASP recommends.
-const AT_ONCE: usize = 2;
-/// Requests that hold a place, computing or waiting; the next one is answered 503.
-const PLACES: usize = 64;
+/// Concurrent hashes. One takes 19 MiB and about 30 ms with the parameters of `Argon2::default`,
+/// which OWASP recommends.
+const CONCURRENT: usize = 2;
+/// Requests that compute or wait; further ones are refused with 503.
+const MAX_PENDING: usize = 64;
 
-/// What a password is compared with when there is no such account, so that the comparison takes as long as with one.
+/// The hash that a password is compared with when the account does not exist, so that the
+/// comparison takes as long as for an existing account.
 const NO_ACCOUNT: &str =
     "$argon2id$v=19$m=19456,t=2,p=1$3p/lR8sSbpddImrGqb1osg$tmUg/9s8yLLzr+ZQOg+CoBRlIs4LYD2tyUgLzz7LvSY";
 
-/// Where passwords are hashed and compared.
+/// Hashes and verifies passwords, with bounded concurrency.
 pub struct Passwords {
-    places: Arc<Semaphore>,
-    at_once: Arc<Semaphore>,
+    pending: Arc<Semaphore>,
+    concurrent: Arc<Semaphore>,
 }
 
-/// The right to compute one hash now. It goes where the work goes, so that a client that hangs up makes no room before the work is done.
-pub struct Turn {
-    _place: OwnedSemaphorePermit,
-    _at_once: OwnedSemaphorePermit,
+/// The permit to compute one hash. It moves into the blocking task, so that a client that
+/// disconnects does not free the permit before the work is done.
+pub struct HashPermit {
+    _pending: OwnedSemaphorePermit,
+    _concurrent: OwnedSemaphorePermit,
 }
 
 impl Passwords {
-    #[allow(clippy::new_without_default, reason = "made once, by the app")]
+    #[allow(clippy::new_without_default, reason = "created once, by the app")]
     pub fn new() -> Self {
-        Self { places: Arc::new(Semaphore::new(PLACES)), at_once: Arc::new(Semaphore::new(AT_ONCE)) }
+        Self { pending: Arc::new(Semaphore::new(MAX_PENDING)), concurrent: Arc::new(Semaphore::new(CONCURRENT)) }
     }
 
-    /// Waits until a hash may be computed; refused at once when too many wait already.
-    pub async fn turn(&self) -> Result<Turn> {
-        let place = Arc::clone(&self.places)
+    /// Waits for a permit. Fails immediately when too many requests wait already.
+    pub async fn permit(&self) -> Result<HashPermit> {
+        let pending = Arc::clone(&self.pending)
             .try_acquire_owned()
-            .map_err(|_| Error::unavailable("BUSY", "too many people log in at this moment; try again shortly"))?;
-        let at_once = Arc::clone(&self.at_once).acquire_owned().await.map_err(Error::internal)?;
-        Ok(Turn { _place: place, _at_once: at_once })
+            .map_err(|_| Error::unavailable("BUSY", "too many logins are in progress; try again shortly"))?;
+        let concurrent = Arc::clone(&self.concurrent).acquire_owned().await.map_err(Error::internal)?;
+        Ok(HashPermit { _pending: pending, _concurrent: concurrent })
     }
 }
 
-impl Turn {
-    /// The hash to store.
+impl HashPermit {
+    /// Returns the hash to store.
     pub async fn hash(self, password: String) -> Result<String> {
         let work = move || {
-            let _turn = self;
+            let _permit = self;
             let salt: [u8; 16] = crate::sealing::random();
             Argon2::default()
                 .hash_password_with_salt(password.as_bytes(), &salt)
@@ -59,10 +63,11 @@ impl Turn {
         tokio::task::spawn_blocking(work).await.map_err(Error::internal)?.map_err(Error::internal)
     }
 
-    /// Whether the password is the one that was hashed. Without a hash the answer is no, after the same work.
+    /// Whether the password matches the hash. Without a hash the result is false, after the same
+    /// amount of work.
     pub async fn verify(self, password: String, hash: Option<String>) -> Result<bool> {
         let work = move || {
-            let _turn = self;
+            let _permit = self;
             let parsed = PasswordHash::new(hash.as_deref().unwrap_or(NO_ACCOUNT)).map_err(Error::internal)?;
             let matches = Argon2::default().verify_password(password.as_bytes(), &parsed).is_ok();
             Ok(matches && hash.is_some())
@@ -78,18 +83,18 @@ mod tests {
     #[tokio::test]
     async fn only_the_right_password_matches() {
         let passwords = Passwords::new();
-        let hash = passwords.turn().await.expect("a turn").hash("correct horse".into()).await.expect("a hash");
+        let hash = passwords.permit().await.expect("a permit").hash("correct horse".into()).await.expect("a hash");
         assert!(hash.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{hash}");
         for (password, expected) in [("correct horse", true), ("correct horsf", false), ("", false)] {
-            let turn = passwords.turn().await.expect("a turn");
-            assert_eq!(turn.verify(password.into(), Some(hash.clone())).await.expect("an answer"), expected);
+            let permit = passwords.permit().await.expect("a permit");
+            assert_eq!(permit.verify(password.into(), Some(hash.clone())).await.expect("a result"), expected);
         }
     }
 
-    /// Time spent is decided by the parameters in the hash: they have to be those of a stored one.
+    /// The parameters in the hash determine the time: they must equal those of a stored hash.
     #[tokio::test]
-    async fn no_account_costs_what_an_account_costs() {
-        let stored = Passwords::new().turn().await.expect("a turn").hash("x".into()).await.expect("a hash");
+    async fn the_hash_for_unknown_accounts_has_the_parameters_of_stored_ones() {
+        let stored = Passwords::new().permit().await.expect("a permit").hash("x".into()).await.expect("a hash");
         let stored = PasswordHash::new(&stored).expect("a hash");
         let none = PasswordHash::new(NO_ACCOUNT).expect("a hash");
         assert_eq!(none.algorithm, stored.algorithm);
@@ -97,24 +102,27 @@ mod tests {
         assert_eq!(none.params.to_string(), stored.params.to_string());
         assert_eq!(none.salt.map(|salt| salt.len()), stored.salt.map(|salt| salt.len()));
         assert_eq!(none.hash.map(|hash| hash.len()), stored.hash.map(|hash| hash.len()));
-        let turn = Passwords::new();
-        assert!(!turn.turn().await.expect("a turn").verify("x".into(), None).await.expect("an answer"));
+        let passwords = Passwords::new();
+        assert!(!passwords.permit().await.expect("a permit").verify("x".into(), None).await.expect("a result"));
     }
 
     #[tokio::test]
-    async fn too_many_at_once_are_told_to_come_back() {
+    async fn further_requests_are_refused_with_503() {
         let passwords = Passwords::new();
-        let _turns = (passwords.turn().await.expect("a turn"), passwords.turn().await.expect("a turn"));
-        let waiting: Vec<_> = (AT_ONCE..PLACES)
+        let _permits = (passwords.permit().await.expect("a permit"), passwords.permit().await.expect("a permit"));
+        let waiting: Vec<_> = (CONCURRENT..MAX_PENDING)
             .map(|_| {
-                let mut turn = Box::pin(passwords.turn());
-                assert!(futures_util::FutureExt::now_or_never(turn.as_mut()).is_none(), "it waits");
-                turn
+                let mut permit = Box::pin(passwords.permit());
+                assert!(futures_util::FutureExt::now_or_never(permit.as_mut()).is_none(), "it waits");
+                permit
             })
             .collect();
-        let error = passwords.turn().await.err().expect("a refusal");
+        let error = passwords.permit().await.err().expect("a refusal");
         assert_eq!((error.status().as_u16(), error.code()), (503, "BUSY"));
         drop(waiting);
-        assert!(futures_util::FutureExt::now_or_never(passwords.turn()).is_none(), "a place is free, both turns taken");
+        assert!(
+            futures_util::FutureExt::now_or_never(passwords.permit()).is_none(),
+            "a pending slot is free, both permits are held"
+        );
     }
 }

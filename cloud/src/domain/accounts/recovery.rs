@@ -1,5 +1,6 @@
-//! Setting another password: by whoever knows the current one, or by whoever reads the account's mail. Either ends the logins there were, since
-//! somebody else may hold them. Whether an e-mail has an account is never told: the look-up is background work, and the answer is given before it.
+//! Password change: by a user who knows the current password, or by one who receives the account's
+//! mail. Both end the existing logins, since an attacker may hold them. Responses never reveal
+//! whether an e-mail has an account: a background task looks it up after the response was sent.
 
 use std::net::IpAddr;
 
@@ -7,58 +8,60 @@ use hub_protocol::{Timestamp, UserUuid};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::Accounts;
 use super::throttle::{self, Subject};
 use super::{new_token, store};
-use crate::app::App;
+use crate::audit::Audit;
 use crate::authn::invalid_token;
 use crate::authn::user::{Session, User};
 use crate::db::Db;
-use crate::domain::audit::Audit;
 use crate::error::{Error, Result};
-use crate::mail::{self, Letter, Part};
+use crate::mail::{self, MailContent, Part};
 use crate::tasks::{self, Done, NewTask};
 
-/// The kind of work that looks for the account and mails the token.
+/// The lane of password-reset tasks. It is separate because unauthenticated clients cause them.
+pub const LANE: &str = "accounts";
+/// The kind of task that finds the account and mails the token.
 pub const FORGOT: &str = "password.forgot";
 
 const RESET_LIFETIME_SECS: i64 = 3600;
-/// Tokens of one account in force at once: more mails than that are not sent.
+/// Valid reset tokens of one account. No further mail is sent while there are this many.
 const MAX_RESETS: i64 = 3;
 
-/// Sets another password for a person who knows the current one. Of their logins only this one stays.
+/// Sets another password for a user who knows the current one. All other logins of the user end.
 pub async fn change_password(
-    app: &App,
+    accounts: &Accounts,
     user: &User,
     address: Option<IpAddr>,
     current_password: String,
     new_password: String,
 ) -> Result<()> {
     let (credentials, subjects) = {
-        let mut conn = app.db.read().await?;
+        let mut conn = accounts.core.db.read().await?;
         let credentials = store::credentials(&mut conn, user.user_uuid).await?.ok_or_else(invalid_token)?;
         if !credentials.has_password() {
-            let message = format!("this account has no password here; {} is where it logs in", credentials.issuer);
+            let message = format!("this account has no password; it logs in at {}", credentials.issuer);
             return Err(Error::conflict("NO_PASSWORD", message));
         }
         let account = Subject::account(&credentials.email);
         let subjects: Vec<Subject> = [Some(account), address.map(Subject::address)].into_iter().flatten().collect();
-        throttle::check(&mut conn, &subjects, app.clock.now()).await?;
+        throttle::check(&mut conn, &subjects, accounts.core.clock.now()).await?;
         (credentials, subjects)
     };
-    // Counted as a login is: a stolen access token is no way to guess faster.
-    let turn = app.passwords.turn().await?;
-    throttle::count(&app.db, &subjects, app.clock.now()).await?;
-    if !turn.verify(current_password, Some(credentials.password_hash.clone())).await? {
+    // Counted like a login: a stolen access token must not allow faster guessing.
+    let permit = accounts.passwords.permit().await?;
+    throttle::count(&accounts.core.db, &subjects, accounts.core.clock.now()).await?;
+    if !permit.verify(current_password, Some(credentials.password_hash.clone())).await? {
         return Err(wrong_password());
     }
-    let password_hash = app.passwords.turn().await?.hash(new_password).await?;
-    let now = app.clock.now();
+    let password_hash = accounts.passwords.permit().await?.hash(new_password).await?;
+    let now = accounts.core.clock.now();
     let this_login = match user.session {
         Session::Login(login_uuid) => Some(login_uuid),
         Session::External => None,
     };
-    let mut tx = app.db.begin().await?;
-    // Somebody who changed it at the same moment was first, and ended this login.
+    let mut tx = accounts.core.db.begin().await?;
+    // A concurrent password change committed first, and ended this login.
     if !store::lock_password(&mut tx, user.user_uuid, &credentials.password_hash).await? {
         return Err(wrong_password());
     }
@@ -66,11 +69,11 @@ pub async fn change_password(
     store::delete_resets(&mut tx, user.user_uuid).await?;
     let ended = store::revoke_logins(&mut tx, user.user_uuid, this_login, now).await?;
     if let [account, address @ ..] = subjects.as_slice() {
-        throttle::forgive(&mut tx, account, address.first()).await?;
+        throttle::record_success(&mut tx, account, address.first()).await?;
     }
-    let audit = Audit::by_user(user, "password.change", user.user_uuid, now).with(json!({"endedLogins": ended}));
+    let audit = Audit::new(user, "password.change", user.user_uuid, now).with(json!({"endedLogins": ended}));
+    accounts.authn.permissions.wait_out_lease_after(&mut tx);
     tx.commit(audit).await?;
-    app.permissions.settle().await;
     Ok(())
 }
 
@@ -78,29 +81,28 @@ fn wrong_password() -> Error {
     Error::forbidden("WRONG_PASSWORD", "the current password is wrong")
 }
 
-/// Has a token mailed that sets a new password, if there is such an account.
-pub async fn forgot_password(app: &App, address: Option<IpAddr>, email: &str) -> Result<()> {
-    super::require_builtin_login(app)?;
+/// Queues a mail with a password-reset token, sent only if the account exists.
+pub async fn forgot_password(accounts: &Accounts, address: Option<IpAddr>, email: &str) -> Result<()> {
+    super::require_builtin_login(accounts)?;
     let email = super::checked_email(email)?;
-    mail::require(app)?;
-    let now = app.clock.now();
+    mail::require(&accounts.core)?;
+    let now = accounts.core.clock.now();
     let subjects = [Some(Subject::resets(&email)), address.map(Subject::address)];
-    throttle::count(&app.db, &subjects.into_iter().flatten().collect::<Vec<_>>(), now).await?;
-    let mut tx = app.db.begin().await?;
-    let task = NewTask { kind: FORGOT, payload: json!({"email": email}), due_at: now, dedup_key: None };
-    tasks::enqueue(&mut tx, task, now).await?;
-    tx.commit_unaudited("whether anything comes of it is seen later").await?;
-    tasks::wake(app);
+    throttle::count(&accounts.core.db, &subjects.into_iter().flatten().collect::<Vec<_>>(), now).await?;
+    let mut tx = accounts.core.db.begin().await?;
+    let task = NewTask { lane: LANE, kind: FORGOT, payload: json!({"email": email}), due_at: now, dedup_key: None };
+    tasks::enqueue(&accounts.core, &mut tx, task, now).await?;
+    tx.commit_unaudited("the task writes its own audit entry").await?;
     Ok(())
 }
 
-/// The work behind [`forgot_password`].
-pub async fn perform_forgot(app: &App, payload: &Value) -> Result<Done> {
-    let email = payload["email"].as_str().ok_or_else(|| Error::internal("the work names no e-mail"))?;
-    let account = store::account(&mut app.db.read().await?, email).await?;
+/// The task queued by [`forgot_password`].
+pub async fn perform_forgot(accounts: &Accounts, payload: &Value) -> Result<Done> {
+    let email = payload["email"].as_str().ok_or_else(|| Error::internal("the payload of the task has no e-mail"))?;
+    let account = store::account(&mut accounts.core.db.read().await?, email).await?;
     let Some(account) = account else { return Ok(Done::Finished) };
-    let now = app.clock.now();
-    let mut tx = app.db.begin().await?;
+    let now = accounts.core.clock.now();
+    let mut tx = accounts.core.db.begin().await?;
     store::lock_user(&mut tx, account.user_uuid).await?;
     if store::count_resets(&mut tx, account.user_uuid, now).await? >= MAX_RESETS {
         return Ok(Done::Finished);
@@ -108,61 +110,62 @@ pub async fn perform_forgot(app: &App, payload: &Value) -> Result<Done> {
     let token = new_token();
     let expires_at = now.plus_secs(RESET_LIFETIME_SECS);
     store::insert_reset(&mut tx, &crate::sealing::hash(&token), account.user_uuid, now, expires_at).await?;
-    mail::queue(app, &mut tx, email, letter(app, email, &token, expires_at), expires_at, now).await?;
+    mail::queue(&accounts.core, &mut tx, email, reset_mail(accounts, email, &token, expires_at), expires_at, now)
+        .await?;
     tx.commit(Audit::by_system("PASSWORD_RESET", "password.forgot", account.user_uuid, now)).await?;
-    tasks::wake(app);
     Ok(Done::Finished)
 }
 
-fn letter(app: &App, email: &str, token: &str, expires_at: Timestamp) -> Letter {
-    let expires_at = mail::spoken(expires_at);
+fn reset_mail(accounts: &Accounts, email: &str, token: &str, expires_at: Timestamp) -> MailContent {
+    let expires_at = mail::format_time(expires_at);
     let body = json!({"token": token, "newPassword": "..."});
-    let note = "If it was not you who asked, do nothing: your password stays as it is, and the token ends by itself.";
+    let note = "If you did not request this, do nothing: your password stays unchanged, and the token expires.";
     let parts = vec![
         Part::Text(format!(
-            "A new password was asked for, for the account {email}. This token sets one, once, until {expires_at}:"
+            "A new password was requested for the account {email}. This token sets it once, until {expires_at}:"
         )),
         Part::Code(token.to_owned()),
-        Part::Text("Give it to your console together with the new password, or send both yourself:".to_owned()),
-        mail::request(app, "/auth/password/reset", None, &body),
+        Part::Text("Enter it in your console together with the new password, or send both yourself:".to_owned()),
+        mail::request(&accounts.core, "/auth/password/reset", None, &body),
         Part::Note(note.to_owned()),
     ];
-    Letter { subject: "Set a new password".to_owned(), parts }
+    MailContent { subject: "Set a new password".to_owned(), parts }
 }
 
-/// Sets a new password for whoever was mailed the token. All logins end, and the account's failed attempts are forgiven.
-pub async fn reset_password(app: &App, token: &str, new_password: String) -> Result<()> {
-    super::require_builtin_login(app)?;
+/// Sets a new password with a mailed token. All logins end, and the account's failure counter is
+/// cleared.
+pub async fn reset_password(accounts: &Accounts, token: &str, new_password: String) -> Result<()> {
+    super::require_builtin_login(accounts)?;
     let hash = crate::sealing::hash(token);
-    // A token that is none costs no password hash.
-    let user_uuid = store::user_of_reset(&mut app.db.read().await?, &hash, app.clock.now()).await?;
+    // An invalid token must not cost a password hash.
+    let user_uuid = store::user_of_reset(&mut accounts.core.db.read().await?, &hash, accounts.core.clock.now()).await?;
     let user_uuid = user_uuid.ok_or_else(invalid_reset)?;
-    let password_hash = app.passwords.turn().await?.hash(new_password).await?;
-    let now = app.clock.now();
-    let mut tx = app.db.begin().await?;
-    // Of two that use one token at once, the second waits here and then finds it gone.
+    let password_hash = accounts.passwords.permit().await?.hash(new_password).await?;
+    let now = accounts.core.clock.now();
+    let mut tx = accounts.core.db.begin().await?;
+    // Of two concurrent uses of one token, the second waits here and then finds the token deleted.
     store::lock_user(&mut tx, user_uuid).await?;
     let user_uuid: UserUuid = store::user_of_reset(&mut tx, &hash, now).await?.ok_or_else(invalid_reset)?;
     let credentials = store::credentials(&mut tx, user_uuid).await?.ok_or_else(invalid_reset)?;
     store::set_password(&mut tx, user_uuid, &password_hash).await?;
     store::delete_resets(&mut tx, user_uuid).await?;
     let ended = store::revoke_logins(&mut tx, user_uuid, None::<Uuid>, now).await?;
-    throttle::forgive(&mut tx, &Subject::account(&credentials.email), None).await?;
+    throttle::record_success(&mut tx, &Subject::account(&credentials.email), None).await?;
     let audit = Audit::by_person(user_uuid, credentials.default_persona_uuid, "password.reset", user_uuid, now);
+    accounts.authn.permissions.wait_out_lease_after(&mut tx);
     tx.commit(audit.with(json!({"endedLogins": ended}))).await?;
-    app.permissions.settle().await;
     Ok(())
 }
 
 fn invalid_reset() -> Error {
-    let message = "the token sets no password, or no longer: one works once, for an hour; ask for another at /auth/password/forgot";
+    let message = "the token is invalid, used or expired; request another at /auth/password/forgot";
     Error::bad_request("INVALID_RESET_TOKEN", message)
 }
 
-/// Deletes tokens that have expired, `limit` rows at most.
+/// Deletes at most `limit` expired tokens.
 pub async fn forget_resets(db: &Db, now: Timestamp, limit: i64) -> Result<u64> {
     let mut tx = db.begin().await?;
     let deleted = store::delete_expired_resets(&mut tx, now, limit).await?;
-    tx.commit_unaudited("they had ended by themselves").await?;
+    tx.commit_unaudited("expired rows have no effect").await?;
     Ok(deleted)
 }

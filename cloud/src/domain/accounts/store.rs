@@ -1,10 +1,10 @@
-//! SQL of people, their logins, and failed attempts.
+//! SQL of accounts, their logins, password resets and failed login attempts.
 
 use hub_protocol::{PersonaUuid, Timestamp, UserUuid};
 use uuid::Uuid;
 
-use super::external::Known;
 use super::throttle::Failures;
+use crate::authn::store::insert_default_persona;
 use crate::authn::user::{Session, User};
 use crate::db::{Conn, sql};
 use crate::error::Result;
@@ -12,7 +12,7 @@ use crate::error::Result;
 /// The issuer of accounts that log in here, with their e-mail as their subject.
 const BUILT_IN: &str = "";
 
-/// What a login needs to know of an account.
+/// The part of an account that a login needs.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub struct Account {
     pub user_uuid: UserUuid,
@@ -33,14 +33,15 @@ impl Account {
 }
 
 pub async fn account(conn: &mut Conn, email: &str) -> Result<Option<Account>> {
-    sql("SELECT user_uuid, default_persona_uuid, password_hash, is_platform_admin FROM users WHERE issuer = $2 AND subject = $1")
-        .bind(email)
-        .bind(BUILT_IN)
-        .optional(conn)
-        .await
+    sql("SELECT user_uuid, default_persona_uuid, password_hash, is_platform_admin FROM users \
+         WHERE issuer = $2 AND subject = $1")
+    .bind(email)
+    .bind(BUILT_IN)
+    .optional(conn)
+    .await
 }
 
-/// An account as its owner's login finds it.
+/// The credentials of an account.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub struct Credentials {
     pub email: String,
@@ -50,7 +51,7 @@ pub struct Credentials {
 }
 
 impl Credentials {
-    /// Those of another issuer have none.
+    /// Accounts of another issuer have no password here.
     pub fn has_password(&self) -> bool {
         self.issuer == BUILT_IN
     }
@@ -63,25 +64,24 @@ pub async fn credentials(conn: &mut Conn, user_uuid: UserUuid) -> Result<Option<
         .await
 }
 
-/// Whether the account still has this password; until the transaction ends nobody gives it another.
+/// E-mail and nickname.
+pub async fn profile(conn: &mut Conn, user_uuid: UserUuid) -> Result<Option<(String, Option<String>)>> {
+    sql("SELECT email, nickname FROM users WHERE user_uuid = $1").bind(user_uuid).optional(conn).await
+}
+
+/// Whether the account still has this password. The row is locked, so the password cannot change
+/// until the transaction ends.
 pub async fn lock_password(conn: &mut Conn, user_uuid: UserUuid, password_hash: &str) -> Result<bool> {
-    let lock = conn.dialect().for_update();
-    let locked: Option<(UserUuid,)> = sql("SELECT user_uuid FROM users WHERE user_uuid = $1 AND password_hash = $2")
-        .push(lock)
+    sql("SELECT user_uuid FROM users WHERE user_uuid = $1 AND password_hash = $2")
+        .for_update(conn)
         .bind(user_uuid)
         .bind(password_hash)
-        .optional(conn)
-        .await?;
-    Ok(locked.is_some())
+        .exists(conn)
+        .await
 }
 
 pub async fn set_password(conn: &mut Conn, user_uuid: UserUuid, password_hash: &str) -> Result<()> {
-    sql("UPDATE users SET password_hash = $2 WHERE user_uuid = $1")
-        .bind(user_uuid)
-        .bind(password_hash)
-        .execute(conn)
-        .await?;
-    Ok(())
+    sql("UPDATE users SET password_hash = $2 WHERE user_uuid = $1").bind(user_uuid).bind(password_hash).run(conn).await
 }
 
 pub async fn insert_reset(
@@ -91,48 +91,42 @@ pub async fn insert_reset(
     now: Timestamp,
     expires_at: Timestamp,
 ) -> Result<()> {
-    sql("INSERT INTO password_resets (token_hash, user_uuid, created_at, expires_at) VALUES ($1, $2, $3, $4)")
-        .bind(hash)
-        .bind(user_uuid)
-        .bind(now)
-        .bind(expires_at)
-        .execute(conn)
-        .await?;
-    Ok(())
+    sql("INSERT INTO password_resets (token_hash, user_uuid, created_at, expires_at) \
+         VALUES ($1, $2, $3, $4)")
+    .bind(hash)
+    .bind(user_uuid)
+    .bind(now)
+    .bind(expires_at)
+    .run(conn)
+    .await
 }
 
-/// Until the transaction ends, no other one counts this user's resets.
-pub async fn lock_user(conn: &mut Conn, user_uuid: UserUuid) -> Result<()> {
-    let lock = conn.dialect().for_update();
-    let _: Option<(UserUuid,)> =
-        sql("SELECT user_uuid FROM users WHERE user_uuid = $1").push(lock).bind(user_uuid).optional(conn).await?;
-    Ok(())
+/// Locks the user, so that concurrent transactions count what belongs to them one after the other.
+/// Returns false when there is no such user.
+pub async fn lock_user(conn: &mut Conn, user_uuid: UserUuid) -> Result<bool> {
+    sql("SELECT 1 FROM users WHERE user_uuid = $1").for_update(conn).bind(user_uuid).exists(conn).await
 }
 
 pub async fn count_resets(conn: &mut Conn, user_uuid: UserUuid, now: Timestamp) -> Result<i64> {
-    let (count,): (i64,) = sql("SELECT COUNT(*) FROM password_resets WHERE user_uuid = $1 AND expires_at > $2")
+    sql("SELECT COUNT(*) FROM password_resets WHERE user_uuid = $1 AND expires_at > $2")
         .bind(user_uuid)
         .bind(now)
-        .one(conn)
-        .await?;
-    Ok(count)
+        .scalar(conn)
+        .await
 }
 
-/// Whose password the token may set.
+/// The user whose password the token may set.
 pub async fn user_of_reset(conn: &mut Conn, hash: &[u8], now: Timestamp) -> Result<Option<UserUuid>> {
-    let row: Option<(UserUuid,)> =
-        sql("SELECT user_uuid FROM password_resets WHERE token_hash = $1 AND expires_at > $2")
-            .bind(hash)
-            .bind(now)
-            .optional(conn)
-            .await?;
-    Ok(row.map(|(user_uuid,)| user_uuid))
+    sql("SELECT user_uuid FROM password_resets WHERE token_hash = $1 AND expires_at > $2")
+        .bind(hash)
+        .bind(now)
+        .optional_scalar(conn)
+        .await
 }
 
-/// Whoever knows the password needs none, and the one that was used works once.
+/// Deletes all resets of the user: after a login none is needed, and a used one works only once.
 pub async fn delete_resets(conn: &mut Conn, user_uuid: UserUuid) -> Result<()> {
-    sql("DELETE FROM password_resets WHERE user_uuid = $1").bind(user_uuid).execute(conn).await?;
-    Ok(())
+    sql("DELETE FROM password_resets WHERE user_uuid = $1").bind(user_uuid).run(conn).await
 }
 
 pub async fn delete_expired_resets(conn: &mut Conn, now: Timestamp, limit: i64) -> Result<u64> {
@@ -144,17 +138,18 @@ pub async fn delete_expired_resets(conn: &mut Conn, now: Timestamp, limit: i64) 
     .await
 }
 
-/// Ends all logins of the user but one, if one is to stay.
+/// Revokes all logins of the user, except one if given.
 pub async fn revoke_logins(conn: &mut Conn, user_uuid: UserUuid, except: Option<Uuid>, now: Timestamp) -> Result<u64> {
-    sql("UPDATE logins SET revoked_at = $3 WHERE user_uuid = $1 AND revoked_at IS NULL AND ($2 IS NULL OR login_uuid <> $2)")
-        .bind(user_uuid)
-        .bind(except)
-        .bind(now)
-        .execute(conn)
-        .await
+    sql("UPDATE logins SET revoked_at = $3 \
+         WHERE user_uuid = $1 AND revoked_at IS NULL AND ($2 IS NULL OR login_uuid <> $2)")
+    .bind(user_uuid)
+    .bind(except)
+    .bind(now)
+    .execute(conn)
+    .await
 }
 
-/// The account with its default persona. A taken e-mail is a unique violation.
+/// Inserts the account and its default persona. An e-mail that is taken is a unique violation.
 pub async fn insert_account(
     conn: &mut Conn,
     account: &Account,
@@ -162,7 +157,8 @@ pub async fn insert_account(
     nickname: Option<&str>,
     now: Timestamp,
 ) -> Result<()> {
-    sql("INSERT INTO users (user_uuid, email, password_hash, nickname, is_platform_admin, default_persona_uuid, created_at, issuer, subject) \
+    sql("INSERT INTO users (user_uuid, email, password_hash, nickname, is_platform_admin, \
+         default_persona_uuid, created_at, issuer, subject) \
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $2)")
     .bind(account.user_uuid)
     .bind(email)
@@ -177,79 +173,8 @@ pub async fn insert_account(
     insert_default_persona(conn, account.user_uuid, account.default_persona_uuid, now).await
 }
 
-async fn insert_default_persona(
-    conn: &mut Conn,
-    user_uuid: UserUuid,
-    persona_uuid: PersonaUuid,
-    now: Timestamp,
-) -> Result<()> {
-    sql(
-        "INSERT INTO personas (persona_uuid, user_uuid, tenant_uuid, role, created_at) VALUES ($1, $2, NULL, NULL, $3)",
-    )
-    .bind(persona_uuid)
-    .bind(user_uuid)
-    .bind(now)
-    .execute(conn)
-    .await?;
-    Ok(())
-}
-
-/// The account of another issuer's subject.
-pub async fn known(conn: &mut Conn, issuer: &str, subject: &str) -> Result<Option<Known>> {
-    sql("SELECT user_uuid, default_persona_uuid, email FROM users WHERE issuer = $1 AND subject = $2")
-        .bind(issuer)
-        .bind(subject)
-        .optional(conn)
-        .await
-}
-
-/// The account with its default persona, unless the subject has one. Whoever is second waits for the first.
-pub async fn insert_known(
-    conn: &mut Conn,
-    known: &Known,
-    issuer: &str,
-    subject: &str,
-    nickname: Option<&str>,
-    now: Timestamp,
-) -> Result<bool> {
-    let inserted = sql(
-        "INSERT INTO users (user_uuid, email, password_hash, nickname, is_platform_admin, default_persona_uuid, created_at, issuer, subject) \
-         VALUES ($1, $2, '', $3, $4, $5, $6, $7, $8) ON CONFLICT (issuer, subject) DO NOTHING",
-    )
-    .bind(known.user_uuid)
-    .bind(known.email.as_str())
-    .bind(nickname.map(str::to_owned))
-    .bind(false)
-    .bind(known.persona_uuid)
-    .bind(now)
-    .bind(issuer)
-    .bind(subject)
-    .execute(conn)
-    .await?;
-    if inserted == 1 {
-        insert_default_persona(conn, known.user_uuid, known.persona_uuid, now).await?;
-    }
-    Ok(inserted == 1)
-}
-
-/// Whether the e-mail was still `before`.
-pub async fn change_email(conn: &mut Conn, user_uuid: UserUuid, before: &str, after: &str) -> Result<bool> {
-    let changed = sql("UPDATE users SET email = $3 WHERE user_uuid = $1 AND email = $2")
-        .bind(user_uuid)
-        .bind(before)
-        .bind(after)
-        .execute(conn)
-        .await?;
-    Ok(changed == 1)
-}
-
 pub async fn make_admin(conn: &mut Conn, user_uuid: UserUuid) -> Result<()> {
-    sql("UPDATE users SET is_platform_admin = $2 WHERE user_uuid = $1")
-        .bind(user_uuid)
-        .bind(true)
-        .execute(conn)
-        .await?;
-    Ok(())
+    sql("UPDATE users SET is_platform_admin = $2 WHERE user_uuid = $1").bind(user_uuid).bind(true).run(conn).await
 }
 
 pub async fn insert_login(
@@ -259,15 +184,15 @@ pub async fn insert_login(
     now: Timestamp,
     expires_at: Timestamp,
 ) -> Result<()> {
-    sql("INSERT INTO logins (login_uuid, user_uuid, persona_uuid, created_at, expires_at) VALUES ($1, $2, $3, $4, $5)")
-        .bind(login_uuid)
-        .bind(user.user_uuid)
-        .bind(user.persona_uuid)
-        .bind(now)
-        .bind(expires_at)
-        .execute(conn)
-        .await?;
-    Ok(())
+    sql("INSERT INTO logins (login_uuid, user_uuid, persona_uuid, created_at, expires_at) \
+         VALUES ($1, $2, $3, $4, $5)")
+    .bind(login_uuid)
+    .bind(user.user_uuid)
+    .bind(user.persona_uuid)
+    .bind(now)
+    .bind(expires_at)
+    .run(conn)
+    .await
 }
 
 pub async fn insert_refresh_token(conn: &mut Conn, hash: &[u8], login_uuid: Uuid, now: Timestamp) -> Result<()> {
@@ -275,12 +200,11 @@ pub async fn insert_refresh_token(conn: &mut Conn, hash: &[u8], login_uuid: Uuid
         .bind(hash)
         .bind(login_uuid)
         .bind(now)
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }
 
-/// A login as one of its refresh tokens finds it.
+/// The login that a refresh token belongs to.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub struct Login {
     pub login_uuid: Uuid,
@@ -307,31 +231,34 @@ impl Login {
 }
 
 pub async fn login_of_token(conn: &mut Conn, hash: &[u8]) -> Result<Option<Login>> {
-    sql("SELECT l.login_uuid, l.user_uuid, l.persona_uuid, l.expires_at, l.revoked_at, u.is_platform_admin \
-         FROM refresh_tokens r JOIN logins l ON l.login_uuid = r.login_uuid JOIN users u ON u.user_uuid = l.user_uuid \
-         WHERE r.token_hash = $1")
+    sql("SELECT l.login_uuid, l.user_uuid, l.persona_uuid, l.expires_at, l.revoked_at, \
+         u.is_platform_admin FROM refresh_tokens r JOIN logins l ON l.login_uuid = r.login_uuid \
+         JOIN users u ON u.user_uuid = l.user_uuid WHERE r.token_hash = $1")
     .bind(hash)
     .optional(conn)
     .await
 }
 
-/// Marks the token as exchanged. Of two that try, the second waits for the first and is told that it came too late.
+/// Marks the token as used and returns whether this call did it. Of two concurrent calls the second
+/// waits for the first and returns false.
 pub async fn rotate(conn: &mut Conn, hash: &[u8], now: Timestamp) -> Result<bool> {
-    let changed = sql("UPDATE refresh_tokens SET rotated_at = $2 WHERE token_hash = $1 AND rotated_at IS NULL")
-        .bind(hash)
-        .bind(now)
-        .execute(conn)
-        .await?;
+    let changed = sql("UPDATE refresh_tokens SET rotated_at = $2 \
+         WHERE token_hash = $1 AND rotated_at IS NULL")
+    .bind(hash)
+    .bind(now)
+    .execute(conn)
+    .await?;
     Ok(changed == 1)
 }
 
-/// Whether it was live until now.
+/// Returns whether the login was live.
 pub async fn revoke_login(conn: &mut Conn, login_uuid: Uuid, now: Timestamp) -> Result<bool> {
-    let changed = sql("UPDATE logins SET revoked_at = $2 WHERE login_uuid = $1 AND revoked_at IS NULL")
-        .bind(login_uuid)
-        .bind(now)
-        .execute(conn)
-        .await?;
+    let changed = sql("UPDATE logins SET revoked_at = $2 \
+         WHERE login_uuid = $1 AND revoked_at IS NULL")
+    .bind(login_uuid)
+    .bind(now)
+    .execute(conn)
+    .await?;
     Ok(changed == 1)
 }
 
@@ -339,58 +266,57 @@ pub async fn failures(conn: &mut Conn, subject: &str) -> Result<Option<Failures>
     sql("SELECT failures, last_failed_at FROM login_failures WHERE subject = $1").bind(subject).optional(conn).await
 }
 
-/// Makes sure that there is a row and that no other transaction counts on it meanwhile.
+/// Creates the row if there is none, and locks it against concurrent counting.
 pub async fn lock_failures(conn: &mut Conn, subject: &str, now: Timestamp) -> Result<()> {
     sql("INSERT INTO login_failures (subject, failures, last_failed_at) VALUES ($1, 0, $2) \
          ON CONFLICT (subject) DO UPDATE SET failures = login_failures.failures")
     .bind(subject)
     .bind(now)
-    .execute(conn)
-    .await?;
-    Ok(())
+    .run(conn)
+    .await
 }
 
-/// One more; the first again when the last was before `forget_before`.
+/// Counts one more failure. The count starts again at 1 when the last failure was before
+/// `forget_before`.
 pub async fn add_failure(conn: &mut Conn, subject: &str, now: Timestamp, forget_before: Timestamp) -> Result<()> {
     sql("UPDATE login_failures SET last_failed_at = $2, \
          failures = CASE WHEN last_failed_at < $3 THEN 1 ELSE failures + 1 END WHERE subject = $1")
     .bind(subject)
     .bind(now)
     .bind(forget_before)
-    .execute(conn)
-    .await?;
-    Ok(())
+    .run(conn)
+    .await
 }
 
 pub async fn clear_failures(conn: &mut Conn, subject: &str) -> Result<()> {
-    sql("DELETE FROM login_failures WHERE subject = $1").bind(subject).execute(conn).await?;
-    Ok(())
+    sql("DELETE FROM login_failures WHERE subject = $1").bind(subject).run(conn).await
 }
 
-pub async fn take_failure_back(conn: &mut Conn, subject: &str) -> Result<()> {
+pub async fn remove_failure(conn: &mut Conn, subject: &str) -> Result<()> {
     sql("UPDATE login_failures SET failures = failures - 1 WHERE subject = $1 AND failures > 0")
         .bind(subject)
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }
 
-/// Deletes up to `limit` refresh tokens of logins that have expired, and as many expired logins that have none left. Until then a revoked
-/// login stays: its tokens have to be recognised. Answers the larger of the two counts.
+/// Deletes up to `limit` refresh tokens of expired logins, then up to `limit` expired logins
+/// without tokens. A revoked login stays until it expires, so that its tokens are still recognised.
+/// Returns the larger of the two counts.
 pub async fn delete_expired_logins(conn: &mut Conn, now: Timestamp, limit: i64) -> Result<u64> {
-    let tokens = sql("DELETE FROM refresh_tokens WHERE token_hash IN (SELECT r.token_hash FROM refresh_tokens r \
+    let tokens = sql("DELETE FROM refresh_tokens \
+         WHERE token_hash IN (SELECT r.token_hash FROM refresh_tokens r \
          JOIN logins l ON l.login_uuid = r.login_uuid WHERE l.expires_at <= $1 LIMIT $2)")
     .bind(now)
     .bind(limit)
     .execute(conn)
     .await?;
-    let logins =
-        sql("DELETE FROM logins WHERE login_uuid IN (SELECT l.login_uuid FROM logins l WHERE l.expires_at <= $1 \
-         AND NOT EXISTS (SELECT 1 FROM refresh_tokens r WHERE r.login_uuid = l.login_uuid) LIMIT $2)")
-        .bind(now)
-        .bind(limit)
-        .execute(conn)
-        .await?;
+    let logins = sql("DELETE FROM logins WHERE login_uuid IN (SELECT l.login_uuid FROM logins l \
+         WHERE l.expires_at <= $1 AND NOT EXISTS (SELECT 1 FROM refresh_tokens r \
+         WHERE r.login_uuid = l.login_uuid) LIMIT $2)")
+    .bind(now)
+    .bind(limit)
+    .execute(conn)
+    .await?;
     Ok(tokens.max(logins))
 }
 

@@ -1,5 +1,7 @@
-//! Slows guessing down, and asking for mails. Every attempt to log in is counted as failed before the password is looked at, and given back when it was right: so
-//! attempts in flight count too, on every replica, and no burst slips through. Subjects are an account's e-mail (hashed, known or not) and an address.
+//! Throttles password guessing and requests for mail. A login attempt is counted as a failure
+//! before the password is checked, and the count is undone on success: this way concurrent attempts
+//! count too, on every replica, and no burst passes. Subjects are the e-mail of an account (hashed,
+//! whether or not the account exists) and the client's address.
 
 use std::net::IpAddr;
 
@@ -9,61 +11,66 @@ use super::store;
 use crate::db::{Conn, Db};
 use crate::error::{Error, Result};
 
-/// Failures without a delay.
-const FREE_FOR_ACCOUNT: i64 = 5;
-/// Many people may share an address.
-const FREE_FOR_ADDRESS: i64 = 50;
-/// Mails of a kind to one address.
-const FREE_FOR_MAIL: i64 = 10;
-/// A whole team is invited at once.
-const FREE_FOR_INVITER: i64 = 200;
-/// The delay doubles with each failure from one second up to this.
+/// Failures that cause no delay.
+const FREE_PER_ACCOUNT: i64 = 5;
+/// Higher than for an account: many users may share an address.
+const FREE_PER_ADDRESS: i64 = 50;
+/// Mails of one kind to one e-mail.
+const FREE_PER_MAIL: i64 = 10;
+/// A whole team may be invited at once.
+const FREE_PER_INVITER: i64 = 200;
+/// The delay starts at one second and doubles with each failure, up to this.
 const MAX_DELAY_SECS: i64 = 300;
-/// A subject without a failure for this long starts afresh.
-pub const FORGET_AFTER_SECS: i64 = 3600;
+/// The counter restarts after this time without a failure.
+pub const RESET_AFTER_SECS: i64 = 3600;
 
-const FAILED: &str = "too many failed attempts; wait before the next one";
-const ASKED: &str = "too many mails were asked for; wait before the next one";
+const TOO_MANY_FAILURES: &str = "too many failed attempts; wait before the next one";
+const TOO_MANY_MAILS: &str = "too many mails were requested; wait before the next request";
 
-/// What failures are counted for.
+/// What failures are counted against.
 #[derive(Clone, Debug)]
 pub struct Subject {
     key: String,
     free: i64,
-    /// What the one who has to wait is told.
+    /// The error message for a throttled client.
     reason: &'static str,
 }
 
 impl Subject {
-    /// The table never holds what was typed: people type passwords into the wrong box.
+    /// The e-mail is hashed: users type passwords into the wrong field, and the table must not hold
+    /// them.
     pub fn account(email: &str) -> Self {
         Self {
             key: format!("account:{}", hex::encode(crate::sealing::hash(email))),
-            free: FREE_FOR_ACCOUNT,
-            reason: FAILED,
+            free: FREE_PER_ACCOUNT,
+            reason: TOO_MANY_FAILURES,
         }
     }
 
-    /// Mails that set a new password: nobody's mailbox is filled by asking for them.
+    /// Password-reset mails to one e-mail, so that requests cannot flood a mailbox.
     pub fn resets(email: &str) -> Self {
-        Self { key: format!("resets:{}", hex::encode(crate::sealing::hash(email))), free: FREE_FOR_MAIL, reason: ASKED }
+        Self {
+            key: format!("resets:{}", hex::encode(crate::sealing::hash(email))),
+            free: FREE_PER_MAIL,
+            reason: TOO_MANY_MAILS,
+        }
     }
 
-    /// Invitations to one e-mail, whichever tenant they come from.
+    /// Invitations to one e-mail, from all tenants.
     pub fn invited(email: &str) -> Self {
         Self {
             key: format!("invited:{}", hex::encode(crate::sealing::hash(email))),
-            free: FREE_FOR_MAIL,
-            reason: ASKED,
+            free: FREE_PER_MAIL,
+            reason: TOO_MANY_MAILS,
         }
     }
 
-    /// Invitations by one person, in whichever tenant.
+    /// Invitations by one user, in all tenants.
     pub fn inviter(user_uuid: UserUuid) -> Self {
-        Self { key: format!("inviter:{user_uuid}"), free: FREE_FOR_INVITER, reason: ASKED }
+        Self { key: format!("inviter:{user_uuid}"), free: FREE_PER_INVITER, reason: TOO_MANY_MAILS }
     }
 
-    /// One IPv6 customer has a whole /64.
+    /// An IPv6 address counts as its /64, which is what one customer gets.
     pub fn address(address: IpAddr) -> Self {
         let key = match address.to_canonical() {
             IpAddr::V4(address) => format!("address:{address}"),
@@ -72,20 +79,20 @@ impl Subject {
                 format!("address:{a:x}:{b:x}:{c:x}:{d:x}::/64")
             }
         };
-        Self { key, free: FREE_FOR_ADDRESS, reason: FAILED }
+        Self { key, free: FREE_PER_ADDRESS, reason: TOO_MANY_FAILURES }
     }
 }
 
-/// The failures of one subject.
+/// The failure counter of one subject.
 #[derive(Clone, Copy, Debug, sqlx::FromRow)]
 pub struct Failures {
     pub failures: i64,
     pub last_failed_at: Timestamp,
 }
 
-/// Refuses with 429 while a subject has to wait.
+/// Refuses with 429 while any of the subjects is throttled.
 pub async fn check(conn: &mut Conn, subjects: &[Subject], now: Timestamp) -> Result<()> {
-    let mut longest = (0, FAILED);
+    let mut longest = (0, TOO_MANY_FAILURES);
     for subject in subjects {
         if let Some(failures) = store::failures(conn, &subject.key).await? {
             longest = longest.max((wait(subject, failures, now), subject.reason));
@@ -93,7 +100,7 @@ pub async fn check(conn: &mut Conn, subjects: &[Subject], now: Timestamp) -> Res
     }
     match longest {
         (..=0, _) => Ok(()),
-        // Rounded up: who waits as told is let in.
+        // Rounded up, so that a client that waits for the given time is accepted.
         (wait_micros, reason) => Err(Error::too_many_requests(reason, wait_micros.unsigned_abs().div_ceil(1_000_000))),
     }
 }
@@ -108,7 +115,7 @@ fn wait(subject: &Subject, failures: Failures, now: Timestamp) -> i64 {
     failures.last_failed_at.plus_secs(delay_secs).as_micros() - now.as_micros()
 }
 
-/// Counts an attempt against its subjects, unless one has to wait.
+/// Counts an attempt against its subjects, unless one of them is throttled.
 pub async fn count(db: &Db, subjects: &[Subject], now: Timestamp) -> Result<()> {
     let mut tx = db.begin().await?;
     for subject in subjects {
@@ -116,16 +123,17 @@ pub async fn count(db: &Db, subjects: &[Subject], now: Timestamp) -> Result<()> 
     }
     check(&mut tx, subjects, now).await?;
     for subject in subjects {
-        store::add_failure(&mut tx, &subject.key, now, now.plus_secs(-FORGET_AFTER_SECS)).await?;
+        store::add_failure(&mut tx, &subject.key, now, now.plus_secs(-RESET_AFTER_SECS)).await?;
     }
     tx.commit_unaudited("counts attempts, changes nothing").await
 }
 
-/// The attempt was right: the account starts afresh. The address only gets this attempt back, or one good login would excuse all its guesses.
-pub async fn forgive(conn: &mut Conn, account: &Subject, address: Option<&Subject>) -> Result<()> {
+/// Records a successful attempt: clears the counter of the account. The address only gets this one
+/// attempt back; otherwise one successful login would clear all its guesses.
+pub async fn record_success(conn: &mut Conn, account: &Subject, address: Option<&Subject>) -> Result<()> {
     store::clear_failures(conn, &account.key).await?;
     match address {
-        Some(address) => store::take_failure_back(conn, &address.key).await,
+        Some(address) => store::remove_failure(conn, &address.key).await,
         None => Ok(()),
     }
 }
@@ -135,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn delays_grow_and_end() {
+    fn delays_double_up_to_the_maximum() {
         let subject = Subject::account("ada@example.com");
         let now = Timestamp::from_micros(1_000_000_000);
         let waits = |failures| wait(&subject, Failures { failures, last_failed_at: now }, now) / 1_000_000;
@@ -144,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_of_one_customer_are_one_subject() {
+    fn an_ipv6_network_is_one_subject() {
         let key = |text: &str| Subject::address(text.parse().expect("an address")).key;
         assert_eq!(key("2001:db8:1:2::1"), key("2001:db8:1:2:ffff::9"));
         assert_ne!(key("2001:db8:1:2::1"), key("2001:db8:1:3::1"));

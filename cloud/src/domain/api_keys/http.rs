@@ -1,80 +1,140 @@
 //! `/tenant/api-keys`.
 
-use axum::extract::State;
+use aide::axum::ApiRouter;
+use aide::axum::routing::{get_with, put_with};
+use axum::extract::{FromRef, State};
 use hub_protocol::{Timestamp, UserUuid};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::store::{self, KeyRow};
 use super::{KeyUpdate, NewKey};
-use crate::app::App;
+use crate::authn::Authn;
 use crate::authn::api_key;
 use crate::authz::permission::{ApiKeysManage, SCOPES};
 use crate::authz::{KeyScopes, Member};
+use crate::core::Core;
 use crate::error::Result;
 use crate::http::answer::{Answer, Created};
 use crate::http::check::Check;
 use crate::http::extract::{Json, Path};
+use crate::http::operation::{operation, operation_failing};
+use crate::http::paths::ApiKeyPath;
+
+pub fn routes<S>() -> ApiRouter<S>
+where
+    S: Clone + Send + Sync + 'static,
+    Core: FromRef<S>,
+    Authn: FromRef<S>,
+{
+    ApiRouter::new()
+        .api_route(
+            "/tenant/api-keys",
+            get_with(list, operation("apiKeys.list", "tenant-keys", "Active API keys, newest first")).post_with(
+                create,
+                operation_failing(
+                    &[409],
+                    "apiKeys.create",
+                    "tenant-keys",
+                    "Create an API key, which is returned only once",
+                ),
+            ),
+        )
+        .api_route(
+            "/tenant/api-keys/{apiKeyId}",
+            put_with(
+                update,
+                operation_failing(
+                    &[409],
+                    "apiKeys.update",
+                    "tenant-keys",
+                    "Rename an API key, change its scopes or its limit",
+                ),
+            )
+            .delete_with(
+                deactivate,
+                operation("apiKeys.deactivate", "tenant-keys", "Deactivate an API key permanently"),
+            ),
+        )
+}
 
 const MAX_NAME_CHARS: usize = 100;
 const DEFAULT_RATE_LIMIT: i64 = 600;
 const MAX_RATE_LIMIT: i64 = 100_000;
 const MAX_VALIDITY_SECS: i64 = 10 * 365 * 24 * 3600;
 
-/// A key to be made.
+/// An API key to create.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ApiKeyCreateRequest {
-    /// 1 to 100 characters, for people.
+    /// A name for people.
+    #[schemars(length(min = 1, max = MAX_NAME_CHARS), regex(pattern = hub_protocol::patterns::FILLED_LINE))]
     name: String,
-    /// One or more of the scopes there are; `catalog:*` and its like stand for both of a kind, `*` for all.
+    /// One scope or more, such as `hubs:read`; `catalog:*` stands for all scopes of a kind, `*` for
+    /// all.
+    #[schemars(length(min = 1), inner(regex(pattern = r"^(\*|[a-z]+:(\*|read|write))$")))]
     scopes: Vec<String>,
-    /// 1 to 100,000; 600 when absent.
+    /// Requests allowed a minute; 600 when absent.
+    #[schemars(range(min = 1, max = MAX_RATE_LIMIT))]
     rate_limit_per_minute: Option<i64>,
-    /// When the key ends, at most ten years ahead. This or `validForSeconds`, not both; never when neither is given.
+    /// When the key expires, at most ten years ahead. This or `validForSeconds`, not both; the key
+    /// does not expire when neither is given.
     expires_at: Option<Timestamp>,
-    /// 1 second to ten years.
+    /// For how long the key is valid, at most ten years.
+    #[schemars(range(min = 1, max = MAX_VALIDITY_SECS))]
     valid_for_seconds: Option<i64>,
 }
 
-/// What to change; absent or null stays.
+/// What to change; a member that is absent or null leaves the stored value alone.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ApiKeyUpdateRequest {
-    /// 1 to 100 characters, for people.
+    /// A name for people.
+    #[schemars(length(min = 1, max = MAX_NAME_CHARS), regex(pattern = hub_protocol::patterns::FILLED_LINE))]
     name: Option<String>,
-    /// One or more, in place of all the key had.
+    /// One scope or more, in place of all that the key had.
+    #[schemars(length(min = 1), inner(regex(pattern = r"^(\*|[a-z]+:(\*|read|write))$")))]
     scopes: Option<Vec<String>>,
-    /// 1 to 100,000.
+    /// Requests allowed a minute.
+    #[schemars(range(min = 1, max = MAX_RATE_LIMIT))]
     rate_limit_per_minute: Option<i64>,
 }
 
-/// A key, without its secret.
+/// An API key, without its secret.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ApiKeyListResponse {
+    /// The id of the key.
+    #[schemars(range(min = 1))]
     api_key_id: i64,
-    /// The beginning of the key, which tells it from others.
+    /// The beginning of the key, which identifies it.
     key_prefix: String,
+    /// The name of the key.
     name: String,
+    /// What the key may do.
     scopes: Vec<String>,
+    /// Requests allowed a minute.
+    #[schemars(range(min = 1))]
     rate_limit_per_minute: i64,
+    /// Whether the key can be used now.
     active: bool,
+    /// When the key expires; null when it does not.
     expires_at: Option<Timestamp>,
-    /// Right within a minute.
+    /// The last request with the key, accurate to a minute.
     last_used_at: Option<Timestamp>,
+    /// When the key was created.
     created_at: Timestamp,
-    /// The user who made it.
+    /// The user who created it.
     created_by: UserUuid,
 }
 
-/// A key that was just made.
+/// An API key that was just created.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ApiKeyCreateResponse {
     #[serde(flatten)]
     key: ApiKeyListResponse,
-    /// The key itself. It is shown this once.
+    /// The key itself. It is returned here and never again.
     api_key: String,
 }
 
@@ -100,7 +160,7 @@ fn check_rate_limit(check: &mut Check, limit: i64) {
     check.that(fits, "rateLimitPerMinute", format!("must be between 1 and {MAX_RATE_LIMIT}"));
 }
 
-/// The scopes named, when all of them exist and there is one.
+/// The requested scopes, if there is at least one and all exist.
 fn checked_scopes(check: &mut Check, names: Vec<String>) -> Option<KeyScopes> {
     match KeyScopes::checked(names) {
         Ok(scopes) => {
@@ -110,7 +170,7 @@ fn checked_scopes(check: &mut Check, names: Vec<String>) -> Option<KeyScopes> {
         Err(unknown) => {
             let unknown: String = unknown.chars().take(40).collect();
             let all = SCOPES.join(", ");
-            let message = format!("`{unknown}` is no scope; there are {all}, `<kind>:*` for all of a kind, and `*`");
+            let message = format!("`{unknown}` is not a scope; valid are {all}, `<kind>:*` for all of a kind, and `*`");
             check.that(false, "scopes", message);
             None
         }
@@ -126,24 +186,24 @@ impl ApiKeyCreateRequest {
         check_rate_limit(&mut check, rate_limit_per_minute);
         let expires_at = match (self.expires_at, self.valid_for_seconds) {
             (Some(at), None) => {
-                check.that(at > now, "expiresAt", "must lie ahead");
+                check.that(at > now, "expiresAt", "must be in the future");
                 let latest = now.plus_secs(MAX_VALIDITY_SECS);
                 check.that(
                     at <= latest,
                     "expiresAt",
-                    "may be at most ten years ahead; leave it out for a key without end",
+                    "must be at most ten years ahead; omit it for a key that does not expire",
                 );
                 Some(at)
             }
             (None, Some(secs)) => {
                 let fits = (1..=MAX_VALIDITY_SECS).contains(&secs);
                 check.that(fits, "validForSeconds", format!("must be between 1 and {MAX_VALIDITY_SECS}"));
-                // What does not fit is not added up.
+                // An invalid duration is not added, as it could overflow.
                 fits.then(|| now.plus_secs(secs))
             }
             (None, None) => None,
             (Some(_), Some(_)) => {
-                check.that(false, "validForSeconds", "give this or `expiresAt`, not both");
+                check.that(false, "validForSeconds", "must not be given together with `expiresAt`");
                 None
             }
         };
@@ -169,38 +229,38 @@ impl ApiKeyUpdateRequest {
     }
 }
 
-/// The active ones, newest first; a tenant has at most 200.
-pub async fn list(auth: Member<ApiKeysManage>, State(app): State<App>) -> Result<Answer<Vec<ApiKeyListResponse>>> {
-    let now = app.clock.now();
-    let keys = store::list(&mut app.db.read().await?, &auth.scope, now).await?;
+/// The active keys, newest first; a tenant has at most 200.
+async fn list(auth: Member<ApiKeysManage>, State(authn): State<Authn>) -> Result<Answer<Vec<ApiKeyListResponse>>> {
+    let now = authn.core.clock.now();
+    let keys = store::list(&mut authn.core.db.read().await?, &auth.scope, now).await?;
     Ok(Answer(keys.into_iter().map(|key| ApiKeyListResponse::new(key, now)).collect()))
 }
 
-pub async fn create(
+async fn create(
     auth: Member<ApiKeysManage>,
-    State(app): State<App>,
+    State(authn): State<Authn>,
     Json(request): Json<ApiKeyCreateRequest>,
 ) -> Result<Created<ApiKeyCreateResponse>> {
-    let now = app.clock.now();
-    let (api_key, key) = super::create(&app, &auth.scope, &auth.user, request.checked(now)?).await?;
+    let now = authn.core.clock.now();
+    let (api_key, key) = super::create(&authn, &auth.scope, &auth.user, request.checked(now)?).await?;
     Ok(Created(ApiKeyCreateResponse { key: ApiKeyListResponse::new(key, now), api_key }))
 }
 
-pub async fn update(
+async fn update(
     auth: Member<ApiKeysManage>,
-    State(app): State<App>,
-    Path(api_key_id): Path<i64>,
+    State(authn): State<Authn>,
+    Path(ApiKeyPath { api_key_id }): Path<ApiKeyPath>,
     Json(request): Json<ApiKeyUpdateRequest>,
 ) -> Result<Answer<ApiKeyListResponse>> {
-    let key = super::update(&app, &auth.scope, api_key_id, request.checked()?).await?;
-    Ok(Answer(ApiKeyListResponse::new(key, app.clock.now())))
+    let key = super::update(&authn, &auth.scope, api_key_id, request.checked()?).await?;
+    Ok(Answer(ApiKeyListResponse::new(key, authn.core.clock.now())))
 }
 
-pub async fn deactivate(
+async fn deactivate(
     auth: Member<ApiKeysManage>,
-    State(app): State<App>,
-    Path(api_key_id): Path<i64>,
+    State(authn): State<Authn>,
+    Path(ApiKeyPath { api_key_id }): Path<ApiKeyPath>,
 ) -> Result<Answer<()>> {
-    super::deactivate(&app, &auth.scope, api_key_id).await?;
+    super::deactivate(&authn, &auth.scope, api_key_id).await?;
     Ok(Answer(()))
 }

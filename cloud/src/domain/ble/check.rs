@@ -1,5 +1,6 @@
-//! Checks the events of an upload without building them: what passes is stored as the hub sent it, so nothing is kept here but the column that is
-//! filtered on. One bad event is rejected by its index; the others are stored.
+//! Validates the events of an upload without building them. A valid event is stored exactly as the
+//! hub sent it, so only the column that queries filter by is extracted. An invalid event is
+//! rejected by its index; the others are stored.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -10,30 +11,30 @@ use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAcces
 
 /// The largest JSON object of one event.
 const MAX_EVENT_BYTES: usize = 16 * 1024;
-/// The longest advertising payload there is (Core Specification, Vol 6, Part B, 2.3.4.9), as base64.
+/// The longest advertising payload (Core Specification, Vol 6, Part B, 2.3.4.9), as base64.
 const MAX_PAYLOAD_CHARS: usize = 2204;
 const MAX_NAME_BYTES: usize = 248;
 const MAX_ENTRIES: usize = 64;
 
-/// What an event's row needs beyond its text.
+/// The columns of an event's row beside its text.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Checked {
     pub device_instance_id: Option<i64>,
 }
 
-/// Checks one event of a plain upload; the error is for the person who reads the hub's log.
+/// Validates one event of a plain upload. The error is meant for a reader of the hub's log.
 pub fn event(text: &str) -> Result<Checked, String> {
     let event: Event = parse(text)?;
     Ok(Checked { device_instance_id: event.device_instance_id.map(|id| id.0) })
 }
 
-/// Checks one device of a windowed upload.
+/// Validates one device of a windowed upload.
 pub fn device(text: &str) -> Result<Checked, String> {
     let device: Device = parse(text)?;
     if device.rssi_min > device.rssi_max
         || !(f64::from(device.rssi_min.0)..=f64::from(device.rssi_max.0)).contains(&device.rssi_mean)
     {
-        return Err("rssiMin, rssiMean and rssiMax must rise in this order".to_owned());
+        return Err("rssiMin, rssiMean and rssiMax must not decrease in this order".to_owned());
     }
     if device.first_seen_at > device.last_seen_at {
         return Err("firstSeenAt must not be after lastSeenAt".to_owned());
@@ -45,14 +46,14 @@ fn parse<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, String> {
     if text.len() > MAX_EVENT_BYTES {
         return Err(format!("is larger than {MAX_EVENT_BYTES} bytes"));
     }
-    // An array would pass for the fields in their order.
+    // serde would accept an array as the fields in their order.
     if !text.starts_with('{') {
         return Err("must be an object".to_owned());
     }
     serde_json::from_str(text).map_err(|_| explain::<T>(text))
 }
 
-/// Says which field is wrong. Only failures come here, so the fast path carries no path.
+/// Names the invalid field. Only failures get here, so the fast path does not track paths.
 fn explain<'de, T: Deserialize<'de>>(text: &'de str) -> String {
     let mut deserializer = serde_json::Deserializer::from_str(text);
     match serde_path_to_error::deserialize::<_, T>(&mut deserializer) {
@@ -67,7 +68,7 @@ fn explain<'de, T: Deserialize<'de>>(text: &'de str) -> String {
 
 #[derive(serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[allow(dead_code, reason = "parsing the fields is the check; most are not looked at again")]
+#[allow(dead_code, reason = "parsing the fields validates them; most are not read")]
 struct Event {
     event_uuid: Option<uuid::Uuid>,
     observed_at: Timestamp,
@@ -85,7 +86,7 @@ struct Event {
 
 #[derive(serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[allow(dead_code, reason = "parsing the fields is the check; most are not looked at again")]
+#[allow(dead_code, reason = "parsing the fields validates them; most are not read")]
 struct Device {
     count: Positive,
     rssi_min: Dbm,
@@ -105,16 +106,16 @@ struct Device {
     device_instance_id: Option<Positive>,
 }
 
-/// A rule for a string.
+/// A rule that a string must satisfy.
 trait Rule {
     const EXPECTED: &'static str;
-    fn holds(text: &str) -> bool;
+    fn is_met(text: &str) -> bool;
 }
 
 struct Address;
 impl Rule for Address {
     const EXPECTED: &'static str = "an address such as AA:BB:CC:DD:EE:FF";
-    fn holds(text: &str) -> bool {
+    fn is_met(text: &str) -> bool {
         text.len() == 17
             && text.bytes().enumerate().all(|(index, byte)| match index % 3 {
                 2 => byte == b':',
@@ -126,7 +127,7 @@ impl Rule for Address {
 struct AddressType;
 impl Rule for AddressType {
     const EXPECTED: &'static str = "`public` or `random`";
-    fn holds(text: &str) -> bool {
+    fn is_met(text: &str) -> bool {
         matches!(text, "public" | "random")
     }
 }
@@ -134,7 +135,7 @@ impl Rule for AddressType {
 struct Name;
 impl Rule for Name {
     const EXPECTED: &'static str = "a name of at most 248 bytes";
-    fn holds(text: &str) -> bool {
+    fn is_met(text: &str) -> bool {
         text.len() <= MAX_NAME_BYTES
     }
 }
@@ -146,7 +147,7 @@ const fn is_lower_hex(byte: u8) -> bool {
 struct CompanyId;
 impl Rule for CompanyId {
     const EXPECTED: &'static str = "a company id of 4 lower-case hex digits";
-    fn holds(text: &str) -> bool {
+    fn is_met(text: &str) -> bool {
         text.len() == 4 && text.bytes().all(is_lower_hex)
     }
 }
@@ -154,7 +155,7 @@ impl Rule for CompanyId {
 struct ServiceUuid;
 impl Rule for ServiceUuid {
     const EXPECTED: &'static str = "a service uuid of 4 lower-case hex digits, or a longer one in full";
-    fn holds(text: &str) -> bool {
+    fn is_met(text: &str) -> bool {
         match text.len() {
             4 => text.bytes().all(is_lower_hex),
             36 => text.bytes().enumerate().all(|(index, byte)| match index {
@@ -169,7 +170,7 @@ impl Rule for ServiceUuid {
 struct Base64;
 impl Rule for Base64 {
     const EXPECTED: &'static str = "base64 (RFC 4648, with padding) of at most 1650 bytes";
-    fn holds(text: &str) -> bool {
+    fn is_met(text: &str) -> bool {
         use base64::Engine;
         let mut bytes = [0; MAX_PAYLOAD_CHARS / 4 * 3];
         text.len() <= MAX_PAYLOAD_CHARS
@@ -177,7 +178,7 @@ impl Rule for Base64 {
     }
 }
 
-/// A string that keeps a rule.
+/// A string that satisfies a rule.
 struct Text<R>(PhantomData<R>);
 
 impl<'de, R: Rule> Deserialize<'de> for Text<R> {
@@ -189,7 +190,7 @@ impl<'de, R: Rule> Deserialize<'de> for Text<R> {
                 f.write_str(R::EXPECTED)
             }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Text<R>, E> {
-                if R::holds(text) {
+                if R::is_met(text) {
                     Ok(Text(PhantomData))
                 } else {
                     Err(E::custom(format_args!("must be {}", R::EXPECTED)))
@@ -200,7 +201,7 @@ impl<'de, R: Rule> Deserialize<'de> for Text<R> {
     }
 }
 
-/// A map of identifiers that keep a rule to base64 payloads.
+/// A map from identifiers that satisfy a rule to base64 payloads.
 struct Payloads<K>(PhantomData<K>);
 
 impl<'de, K: Rule> Deserialize<'de> for Payloads<K> {
@@ -252,7 +253,7 @@ impl<'de> Deserialize<'de> for ServiceUuids {
     }
 }
 
-/// -128 to 127, as one signed byte on the air; 127 means "not available".
+/// -128 to 127, one signed byte in the radio protocol; 127 means "not available".
 #[derive(Clone, Copy, PartialEq, PartialOrd)]
 struct Dbm(i16);
 
@@ -285,24 +286,24 @@ mod tests {
         "name":"x\u0000y","manufacturerData":{"0499":"BRL8"},"serviceData":{"fcd2":"QA=="},"serviceUuids":["fcd2"],"deviceInstanceId":7,"new":1}"#;
 
     #[test]
-    fn what_passes_can_be_read_again() {
+    fn valid_events_can_be_parsed() {
         assert_eq!(event(GOOD), Ok(Checked { device_instance_id: Some(7) }));
-        serde_json::from_str::<BleEvent>(GOOD).expect("reads as an event");
+        serde_json::from_str::<BleEvent>(GOOD).expect("parses as an event");
         let window = r#"{"address":"AA:BB:CC:DD:EE:FF","count":3,"rssiMin":-90,"rssiMax":-50,"rssiMean":-70.5,
             "firstSeenAt":"2026-01-31T08:00:00Z","lastSeenAt":"2026-01-31T08:00:09Z","manufacturerData":{"0499":"BRL8"}}"#;
         assert_eq!(device(window), Ok(Checked { device_instance_id: None }));
-        serde_json::from_str::<BleDeviceWindow>(window).expect("reads as a window");
+        serde_json::from_str::<BleDeviceWindow>(window).expect("parses as a window");
     }
 
     #[test]
-    fn an_array_is_no_event() {
+    fn an_array_is_refused() {
         let fields =
             r#"[null,"2026-01-31T08:00:00Z",null,"AA:BB:CC:DD:EE:FF",null,null,null,null,null,null,null,null]"#;
         assert_eq!(event(fields), Err("must be an object".to_owned()));
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn errors_name_the_invalid_field() {
         for (from, to, field) in [
             ("2026-01-31T08:00:00Z", "yesterday", "observedAt"),
             ("AA:BB", "AA-BB", "address"),

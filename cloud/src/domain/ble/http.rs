@@ -1,6 +1,9 @@
-//! `/v1/ble/events/**`, `/tenant/ble/events/**` (lists) and `/tenant/ble-query/events/**` (pages): two forms of the same records.
+//! `/v1/ble/events/**`, `/tenant/ble/events/**` (lists) and `/tenant/ble-query/events/**` (pages of
+//! the same records).
 
-use axum::extract::State;
+use aide::axum::ApiRouter;
+use aide::axum::routing::{get_with, post_with};
+use axum::extract::{FromRef, State};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use hub_protocol::ble::{BleDeviceWindow, BleEvent, BleUploadResult, MAX_EVENTS_PER_UPLOAD, RejectedEvent};
@@ -10,38 +13,87 @@ use serde::Deserialize;
 
 use super::check::{self, Checked};
 use super::store::{self, Filter};
-use super::{BleEventDetailResponse, BleEventResponse, DeliveryStatus, ProcessingStatus, StoredEvent};
-use crate::app::App;
-use crate::authn::hub::{Hub, UploadingHub};
+use super::{BleEventDetailResponse, BleEventResponse, DeliveryStatus, StoredEvent};
+use crate::authn::Authn;
+use crate::authn::hub::Hub;
 use crate::authz::{Authorized, Scope, permission as perm};
+use crate::core::Core;
+use crate::db::Direction;
 use crate::error::{Error, Result};
 use crate::http::answer::{Answer, Created};
-use crate::http::extract::{Path, Query, UploadBody, parse_object};
+use crate::http::extract::{Path, Query, parse_object};
 use crate::http::items::Items;
-use crate::http::page::{Direction, Listed, Page, PageOf, Pageable};
+use crate::http::operation::operation;
+use crate::http::page::{Listed, Page, PageOf, Pageable};
+use crate::http::paths::BleEventPath;
+use crate::ingest::{HubUpload, Ingest, ProcessingStatus};
 use crate::ingest::{Kind, Limited, Record, Upload};
 
-/// `POST /v1/ble/events`.
+pub fn routes<S>() -> ApiRouter<S>
+where
+    S: Clone + Send + Sync + 'static,
+    Core: FromRef<S>,
+    Authn: FromRef<S>,
+    Ingest: FromRef<S>,
+{
+    ApiRouter::new()
+        .api_route(
+            "/v1/ble/events",
+            post_with(upload, operation("hub.uploadBleEvents", "hub-api", "Upload BLE events")),
+        )
+        .api_route(
+            "/v1/ble/events/windowed",
+            post_with(
+                upload_windowed,
+                operation(
+                    "hub.uploadBleWindows",
+                    "hub-api",
+                    "Upload the advertisements of a window, aggregated by device",
+                ),
+            ),
+        )
+        .api_route(
+            "/tenant/ble/events",
+            get_with(list, operation("bleEvents.list", "tenant-ble", "BLE events, latest first")),
+        )
+        .api_route(
+            "/tenant/ble/events/{bleEventId}",
+            get_with(get, operation("bleEvents.get", "tenant-ble", "One BLE event")),
+        )
+        .api_route(
+            "/tenant/ble-query/events",
+            get_with(query, operation("bleEvents.query", "tenant-ble", "BLE events, as pages")),
+        )
+        .api_route(
+            "/tenant/ble-query/events/{bleEventId}",
+            get_with(
+                get_detail,
+                operation("bleEvents.getDetail", "tenant-ble", "One BLE event, with what the hub sent"),
+            ),
+        )
+}
+
+/// `POST /v1/ble/events`: BLE events.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BleEventUploadRequest<'a> {
     /// Chosen by the hub before it sends; the same batch is stored once, for 7 days.
     batch_uuid: BatchUuid,
-    /// At most 10,000.
+    /// The events. One that is not valid is rejected by its index; the others are stored.
     #[serde(borrow)]
     #[schemars(with = "Vec<BleEvent>")]
+    #[schemars(length(max = MAX_EVENTS_PER_UPLOAD))]
     events: Items<'a, MAX_EVENTS_PER_UPLOAD>,
 }
 
-pub async fn upload(
-    UploadingHub(hub): UploadingHub,
-    State(app): State<App>,
-    body: UploadBody<BleEventUploadRequest<'static>>,
+async fn upload(
+    State(ingest): State<Ingest>,
+    upload: HubUpload<BleEventUploadRequest<'static>>,
 ) -> Result<Limited<Created<BleUploadResult>>> {
-    submit(&app, hub, body.0.and_then(|body| single(&body))).await
+    submit(&ingest, upload.hub, upload.body.and_then(|body| single(&body))).await
 }
 
-/// An upload whose events were looked at.
+/// A validated upload.
 struct Batch {
     key: String,
     records: Vec<Record>,
@@ -54,26 +106,28 @@ fn single(body: &[u8]) -> Result<Batch> {
     Ok(Batch { key: format!("single/{}", request.batch_uuid), records, rejected })
 }
 
-/// `POST /v1/ble/events/windowed`.
+/// `POST /v1/ble/events/windowed`: what was received from each device between two times.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WindowedBleEventRequest<'a> {
     /// Chosen by the hub before it sends; the same batch is stored once, for 7 days.
     batch_uuid: BatchUuid,
+    /// When the window began.
     window_start: Timestamp,
+    /// When the window ended, not before it began.
     window_end: Timestamp,
-    /// At most 10,000.
+    /// The devices. One that is not valid is rejected by its index; the others are stored.
     #[serde(borrow)]
     #[schemars(with = "Vec<BleDeviceWindow>")]
+    #[schemars(length(max = MAX_EVENTS_PER_UPLOAD))]
     devices: Items<'a, MAX_EVENTS_PER_UPLOAD>,
 }
 
-pub async fn upload_windowed(
-    UploadingHub(hub): UploadingHub,
-    State(app): State<App>,
-    body: UploadBody<WindowedBleEventRequest<'static>>,
+async fn upload_windowed(
+    State(ingest): State<Ingest>,
+    upload: HubUpload<WindowedBleEventRequest<'static>>,
 ) -> Result<Limited<Created<BleUploadResult>>> {
-    submit(&app, hub, body.0.and_then(|body| windowed(&body))).await
+    submit(&ingest, upload.hub, upload.body.and_then(|body| windowed(&body))).await
 }
 
 fn windowed(body: &[u8]) -> Result<Batch> {
@@ -86,7 +140,7 @@ fn windowed(body: &[u8]) -> Result<Batch> {
     Ok(Batch { key: format!("windowed/{}", request.batch_uuid), records, rejected })
 }
 
-/// Splits what was sent into what can be stored and what cannot.
+/// Splits the uploaded events into valid and rejected ones.
 fn check_all(
     Items(items): Items<'_, MAX_EVENTS_PER_UPLOAD>,
     window: Option<(Timestamp, Timestamp)>,
@@ -97,7 +151,8 @@ fn check_all(
     for (index, item) in (0..).zip(items) {
         match check(item.get()) {
             Ok(Checked { device_instance_id }) => {
-                records.push(Record { text: item.get().into(), device_instance_id, window });
+                let processing_status = ProcessingStatus::Received;
+                records.push(Record { text: item.get().into(), device_instance_id, window, processing_status });
             }
             Err(message) => rejected.push(RejectedEvent { index, message }),
         }
@@ -105,16 +160,16 @@ fn check_all(
     (records, rejected)
 }
 
-async fn submit(app: &App, hub: Hub, batch: Result<Batch>) -> Result<Limited<Created<BleUploadResult>>> {
+async fn submit(ingest: &Ingest, hub: Hub, batch: Result<Batch>) -> Result<Limited<Created<BleUploadResult>>> {
     let Batch { key, records, rejected } = match batch {
         Ok(batch) => batch,
-        Err(error) => return Err(app.ingest.refuse(app, hub, Kind::BleEvents, error).await),
+        Err(error) => return Err(ingest.refuse(hub, Kind::BleEvents, error).await),
     };
     let result =
         BleUploadResult { accepted: i64::try_from(records.len()).unwrap_or(i64::MAX), rejected, duplicate: false };
     let answer = serde_json::to_string(&result).map_err(Error::internal)?;
     let upload = Upload { hub, kind: Kind::BleEvents, key: Some(key), records, answer, agent_version: None };
-    let receipt = app.ingest.submit(app, upload).await?;
+    let receipt = ingest.submit(upload).await?;
     let result = match receipt.duplicate {
         false => result,
         true => BleUploadResult { duplicate: true, ..serde_json::from_str(&receipt.answer).map_err(Error::internal)? },
@@ -126,12 +181,15 @@ async fn submit(app: &App, hub: Hub, batch: Result<Batch>) -> Result<Limited<Cre
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ListQuery {
-    /// Received at this time or later.
+    /// Only events received at this time or later.
     from: Option<Timestamp>,
-    /// Received before this time.
+    /// Only events received before this time.
     to: Option<Timestamp>,
+    /// Only events of this hub.
     hub_uuid: Option<HubUuid>,
+    /// Only events of this device.
     device_instance_id: Option<i64>,
+    /// Only events with this processing status.
     processing_status: Option<ProcessingStatus>,
 }
 
@@ -139,20 +197,25 @@ pub struct ListQuery {
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PageQuery {
-    /// Received at this time or later.
+    /// Only events received at this time or later.
     from: Option<Timestamp>,
-    /// Received before this time.
+    /// Only events received before this time.
     to: Option<Timestamp>,
+    /// Only events of this hub.
     hub_uuid: Option<HubUuid>,
+    /// Only events of this device.
     device_instance_id: Option<i64>,
+    /// Only events with this processing status.
     processing_status: Option<ProcessingStatus>,
+    /// Only events with this delivery status.
     delivery_status: Option<DeliveryStatus>,
 }
 
+/// What to include.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DetailQuery {
-    /// Also the event exactly as the hub sent it.
+    /// Whether to include the event exactly as the hub sent it.
     #[serde(default)]
     include_raw: bool,
 }
@@ -161,9 +224,9 @@ fn responses(events: Vec<StoredEvent>) -> Result<Vec<BleEventResponse>> {
     events.into_iter().map(StoredEvent::response).collect()
 }
 
-pub async fn list(
+async fn list(
     auth: Authorized<perm::BleRead>,
-    State(app): State<App>,
+    State(ingest): State<Ingest>,
     page: Page,
     Query(query): Query<ListQuery>,
 ) -> Result<Listed<BleEventResponse>> {
@@ -175,15 +238,14 @@ pub async fn list(
         processing_status: query.processing_status,
         delivery_status: None,
     };
-    let mut conn = app.db.read().await?;
-    let total = store::count(&mut conn, &auth.scope, &filter).await?;
-    let events = store::list(&mut conn, &auth.scope, &filter, Direction::Descending, page.size, page.offset).await?;
+    let mut conn = ingest.core.db.read().await?;
+    let (events, total) = store::list(&mut conn, &auth.scope, &filter, Direction::Descending, page.slice()).await?;
     Ok(page.listed(responses(events)?, total))
 }
 
-pub async fn query(
+async fn query(
     auth: Authorized<perm::BleRead>,
-    State(app): State<App>,
+    State(ingest): State<Ingest>,
     page: Pageable,
     Query(query): Query<PageQuery>,
 ) -> Result<Answer<PageOf<BleEventResponse>>> {
@@ -196,32 +258,31 @@ pub async fn query(
         processing_status: query.processing_status,
         delivery_status: query.delivery_status,
     };
-    let mut conn = app.db.read().await?;
-    let total = store::count(&mut conn, &auth.scope, &filter).await?;
-    let events = store::list(&mut conn, &auth.scope, &filter, direction, page.size, page.offset).await?;
+    let mut conn = ingest.core.db.read().await?;
+    let (events, total) = store::list(&mut conn, &auth.scope, &filter, direction, page.slice()).await?;
     Ok(Answer(page.page_of(responses(events)?, total)))
 }
 
-async fn find(app: &App, scope: &Scope, ble_event_id: i64) -> Result<StoredEvent> {
-    let mut conn = app.db.read().await?;
+async fn find(ingest: &Ingest, scope: &Scope, ble_event_id: i64) -> Result<StoredEvent> {
+    let mut conn = ingest.core.db.read().await?;
     store::get(&mut conn, scope, ble_event_id).await?.ok_or_else(|| Error::not_found("BLE event"))
 }
 
-pub async fn get(
+async fn get(
     auth: Authorized<perm::BleRead>,
-    State(app): State<App>,
-    Path(ble_event_id): Path<i64>,
+    State(ingest): State<Ingest>,
+    Path(BleEventPath { ble_event_id }): Path<BleEventPath>,
 ) -> Result<Answer<BleEventResponse>> {
-    Ok(Answer(find(&app, &auth.scope, ble_event_id).await?.response()?))
+    Ok(Answer(find(&ingest, &auth.scope, ble_event_id).await?.response()?))
 }
 
-pub async fn get_detail(
+async fn get_detail(
     auth: Authorized<perm::BleRead>,
-    State(app): State<App>,
-    Path(ble_event_id): Path<i64>,
+    State(ingest): State<Ingest>,
+    Path(BleEventPath { ble_event_id }): Path<BleEventPath>,
     Query(query): Query<DetailQuery>,
 ) -> Result<Answer<BleEventDetailResponse>> {
-    let stored = find(&app, &auth.scope, ble_event_id).await?;
+    let stored = find(&ingest, &auth.scope, ble_event_id).await?;
     let raw = query.include_raw.then(|| STANDARD.encode(&stored.event));
     Ok(Answer(BleEventDetailResponse { event: stored.response()?, raw }))
 }

@@ -1,5 +1,5 @@
-//! BLE events: what hubs heard. Uploads are checked here event by event and handed to `ingest`; the stored events are shown as they were sent,
-//! with what the service knows about them.
+//! BLE events. Uploads are validated here event by event and passed to `ingest`. Stored events are
+//! returned as they were sent, with what the service knows about them.
 
 mod check;
 pub mod http;
@@ -12,79 +12,92 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::error::{Error, Result};
+use crate::ingest::Record;
 pub use store::{StoredEvent, after};
 
-/// What the service has made of an event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum ProcessingStatus {
-    Received,
-    Matched,
-    Unmatched,
-    Decoded,
-    Failed,
-}
-
-/// Whether an event has reached where it is routed to.
+/// Whether an event has reached its destinations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum DeliveryStatus {
+    /// It has no destination.
     None,
+    /// It is on its way.
     Pending,
+    /// It has arrived.
     Delivered,
+    /// An attempt failed; more follow.
     Failed,
+    /// All attempts failed.
     Dead,
 }
 
-/// One event as lists and streams show it.
+/// One BLE event as lists and streams show it.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BleEventResponse {
-    /// `receivedAt` in microseconds since 1970: unique and rising within the tenant.
+    /// The id: `receivedAt` in microseconds since 1970, unique and rising within the tenant.
+    #[schemars(range(min = 1))]
     pub ble_event_id: i64,
+    /// When the service received it.
     pub received_at: Timestamp,
+    /// The hub that uploaded it.
     pub hub_uuid: HubUuid,
+    /// What the service has made of it.
+    #[schemars(with = "crate::ingest::ProcessingStatus")]
     pub processing_status: String,
+    /// Whether it has reached its destinations.
+    #[schemars(with = "DeliveryStatus")]
     pub delivery_status: String,
+    /// The id that the hub gave it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub event_uuid: Option<Uuid>,
-    /// When the hub heard it; the last time, for a window.
+    /// When the hub received it; of a window, the last time.
     pub observed_at: Timestamp,
     #[serde(flatten)]
     pub advertisement: Advertisement,
-    /// Of a windowed upload: what was heard of the device between two times.
+    /// Of a windowed upload: what was received from the device in the window.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<WindowResponse>,
 }
 
+/// What was received from one device between two times.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WindowResponse {
+    /// When the window began.
     pub window_start: Timestamp,
+    /// When the window ended.
     pub window_end: Timestamp,
-    /// Advertisements heard.
+    /// Advertisements received.
+    #[schemars(range(min = 1))]
     pub count: i64,
-    /// dBm.
+    /// The weakest signal, in dBm.
     pub rssi_min: i16,
+    /// The strongest signal, in dBm.
     pub rssi_max: i16,
+    /// The mean of the signal strengths, in dBm.
     pub rssi_mean: f64,
+    /// The first advertisement of the window.
     pub first_seen_at: Timestamp,
+    /// The last advertisement of the window.
     pub last_seen_at: Timestamp,
 }
 
-/// One event with all that is known of it.
+/// One BLE event with all that is known of it.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BleEventDetailResponse {
     #[serde(flatten)]
     pub event: BleEventResponse,
-    /// With `includeRaw=true`: base64 of the JSON object exactly as the hub sent it, fields unknown to the service included.
+    /// With `includeRaw=true`: base64 of the JSON object exactly as the hub sent it, members that
+    /// the service does not know included.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub raw: Option<String>,
 }
 
-/// What an event has beside its advertisement. Each is read from the whole text by itself, passing over what it does not know: read as one flattened
-/// structure, members nobody knows would be built too, and some that JSON allows cannot be.
+/// The fields of an event beside its advertisement. Each structure is parsed from the whole text on
+/// its own and skips unknown members. A flattened structure would also build the unknown members,
+/// and some values that JSON allows cannot be built.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct EventHead {
@@ -92,7 +105,7 @@ struct EventHead {
     observed_at: Timestamp,
 }
 
-/// What a window of a device has beside its advertisement.
+/// The fields of a window of a device beside its advertisement.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct WindowHead {
@@ -104,9 +117,23 @@ struct WindowHead {
     last_seen_at: Timestamp,
 }
 
+/// An event that was just committed, equal to what the database would return.
+pub fn committed(id: i64, hub_uuid: HubUuid, record: Record) -> StoredEvent {
+    StoredEvent {
+        ble_event_id: id,
+        hub_uuid,
+        device_instance_id: record.device_instance_id,
+        processing_status: record.processing_status.name().to_owned(),
+        delivery_status: "NONE".to_owned(),
+        window_start: record.window.map(|(start, _)| start),
+        window_end: record.window.map(|(_, end)| end),
+        event: record.text.as_ref().to_owned(),
+    }
+}
+
 impl StoredEvent {
     pub fn response(self) -> Result<BleEventResponse> {
-        // Nothing is stored that was not checked on its way in.
+        // Every stored event passed validation.
         let parse_failed =
             |error: serde_json::Error| Error::internal(format!("stored event {}: {error}", self.ble_event_id));
         let mut advertisement: Advertisement = serde_json::from_str(&self.event).map_err(parse_failed)?;
@@ -130,7 +157,7 @@ impl StoredEvent {
                 (event.event_uuid, event.observed_at, None)
             }
         };
-        // The service may know the device where the hub did not.
+        // The service may have recognised a device that the hub did not.
         advertisement.device_instance_id = self.device_instance_id;
         Ok(BleEventResponse {
             ble_event_id: self.ble_event_id,

@@ -1,12 +1,12 @@
-//! SQL of BLE events. They are written by `ingest` alone.
+//! SQL of BLE events, which `ingest` writes.
 
 use hub_protocol::{HubUuid, TenantUuid, Timestamp};
 
-use super::{DeliveryStatus, ProcessingStatus};
+use super::DeliveryStatus;
 use crate::authz::Scope;
-use crate::db::{Conn, Sql, sql};
+use crate::db::{Conn, Direction, Slice, Sql, sql};
 use crate::error::Result;
-use crate::http::page::{Direction, MAX_OFFSET};
+use crate::ingest::ProcessingStatus;
 
 /// An event as stored.
 #[derive(Debug, sqlx::FromRow)]
@@ -21,7 +21,7 @@ pub struct StoredEvent {
     pub event: String,
 }
 
-/// What a list may be narrowed by.
+/// The filters of a list.
 #[derive(Debug, Default)]
 pub struct Filter {
     pub from: Option<Timestamp>,
@@ -32,11 +32,11 @@ pub struct Filter {
     pub delivery_status: Option<DeliveryStatus>,
 }
 
-const COLUMNS: &str = "SELECT ble_event_id, hub_uuid, device_instance_id, processing_status, delivery_status, \
-                       window_start, window_end, event FROM ble_events";
+const COLUMNS: &str = "ble_event_id, hub_uuid, device_instance_id, processing_status, \
+    delivery_status, window_start, window_end, event";
 
-fn narrowed(query: Sql, scope: &Scope, filter: &Filter) -> Sql {
-    let mut query = query.push(" WHERE tenant_uuid = ").push_bind(scope.tenant_uuid());
+fn narrowed(scope: &Scope, filter: &Filter) -> Sql {
+    let mut query = sql("FROM ble_events WHERE tenant_uuid = $1").bind(scope.tenant_uuid());
     if let Some(from) = filter.from {
         query = query.push(" AND ble_event_id >= ").push_bind(from.as_micros());
     }
@@ -49,7 +49,7 @@ fn narrowed(query: Sql, scope: &Scope, filter: &Filter) -> Sql {
     if let Some(id) = filter.device_instance_id {
         query = query.push(" AND device_instance_id = ").push_bind(id);
     }
-    // Written out, not bound: only so can the database use the indexes that leave the common value out.
+    // Literals, not bound values: a partial index is used only when the condition is constant.
     if let Some(status) = filter.processing_status {
         query = query.push(match status {
             ProcessingStatus::Received => " AND processing_status = 'RECEIVED'",
@@ -71,38 +71,23 @@ fn narrowed(query: Sql, scope: &Scope, filter: &Filter) -> Sql {
     query
 }
 
+/// The events by their time of receipt, and how many there are.
 pub async fn list(
     conn: &mut Conn,
     scope: &Scope,
     filter: &Filter,
     direction: Direction,
-    size: i64,
-    offset: i64,
-) -> Result<Vec<StoredEvent>> {
-    narrowed(sql(COLUMNS), scope, filter)
-        .push(" ORDER BY ble_event_id ")
-        .push(direction.sql())
-        .push(" LIMIT ")
-        .push_bind(size)
-        .push(" OFFSET ")
-        .push_bind(offset)
-        .all(conn)
-        .await
-}
-
-/// How many there are, counted up to [`MAX_OFFSET`].
-pub async fn count(conn: &mut Conn, scope: &Scope, filter: &Filter) -> Result<i64> {
-    let query = narrowed(sql("SELECT COUNT(*) FROM (SELECT 1 AS one FROM ble_events"), scope, filter);
-    let (count,): (i64,) = query.push(" LIMIT ").push_bind(MAX_OFFSET).push(") AS counted").one(conn).await?;
-    Ok(count)
+    slice: Slice,
+) -> Result<(Vec<StoredEvent>, i64)> {
+    narrowed(scope, filter).page(conn, COLUMNS, &["ble_event_id ", direction.sql()], slice).await
 }
 
 pub async fn get(conn: &mut Conn, scope: &Scope, ble_event_id: i64) -> Result<Option<StoredEvent>> {
-    sql(COLUMNS)
-        .push(" WHERE tenant_uuid = ")
-        .push_bind(scope.tenant_uuid())
-        .push(" AND ble_event_id = ")
-        .push_bind(ble_event_id)
+    sql("SELECT ")
+        .push(COLUMNS)
+        .push(" FROM ble_events WHERE tenant_uuid = $1 AND ble_event_id = $2")
+        .bind(scope.tenant_uuid())
+        .bind(ble_event_id)
         .optional(conn)
         .await
 }
@@ -115,15 +100,11 @@ pub async fn after(
     last: i64,
     limit: i64,
 ) -> Result<Vec<StoredEvent>> {
-    sql(COLUMNS)
-        .push(" WHERE tenant_uuid = ")
-        .push_bind(tenant_uuid)
-        .push(" AND ble_event_id > ")
-        .push_bind(after)
-        .push(" AND ble_event_id <= ")
-        .push_bind(last)
-        .push(" ORDER BY ble_event_id LIMIT ")
-        .push_bind(limit)
+    sql("SELECT ")
+        .push(COLUMNS)
+        .push(" FROM ble_events WHERE tenant_uuid = $1")
+        .bind(tenant_uuid)
+        .push_id_range("ble_event_id", after, last, limit)
         .all(conn)
         .await
 }

@@ -1,5 +1,7 @@
-//! The authorities: a root, and below it one that issues. They are made when first needed, replace themselves long before they end, and live sealed in the
-//! database, so that all replicas issue alike. A new one is published for a while before it signs: by then every replica knows it.
+//! The certificate authorities: a root, and an issuing authority below it. They are created when
+//! first needed and replaced long before they expire. Their keys are sealed in the database, so
+//! that all replicas issue with the same authority. A new authority is published before it signs,
+//! so that every replica knows it by then.
 
 use hub_protocol::Timestamp;
 use serde_json::json;
@@ -8,44 +10,46 @@ use uuid::Uuid;
 use super::store::{self, Authority};
 use super::x509::{self, Signer, Validity};
 use super::{BACKDATED_SECS, HUB_SECS};
-use crate::app::App;
-use crate::domain::audit::Audit;
+use crate::audit::Audit;
+use crate::core::Core;
 use crate::error::{Error, Result};
-use crate::sealing::stored::CERTIFICATE_AUTHORITY;
+use crate::sealing::stored::{self, CERTIFICATE_AUTHORITY};
 
 const DAY_SECS: i64 = 24 * 3600;
 const ROOT_SECS: i64 = 10 * 365 * DAY_SECS;
 const ISSUER_SECS: i64 = 365 * DAY_SECS;
-/// Each is replaced while it still has what it signs to outlive, and this much more.
+/// An authority is replaced when its remaining lifetime is less than that of what it signs plus
+/// this margin.
 const MARGIN_SECS: i64 = 30 * DAY_SECS;
-/// From publishing an authority to signing with it. Replicas read the authorities every few seconds.
+/// Time between publishing an authority and signing with it. Replicas read the authorities every
+/// few seconds.
 const PUBLISHED_AHEAD_SECS: i64 = 60;
 
-/// What makes a new authority due.
+/// Why authorities are renewed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wanted {
-    /// That there is none which lives long enough.
-    Living,
-    /// That somebody asked for a new root.
-    NewRoot,
+pub enum RenewalReason {
+    /// None of the current ones lives long enough.
+    Expiry,
+    /// An operator requested a new root.
+    RootRotation,
 }
 
-/// What has to be made.
+/// What has to be created.
 #[derive(Debug, PartialEq, Eq)]
 enum Plan {
     Nothing,
-    /// An issuing authority, under this root.
+    /// An issuing authority below this root.
     Issuer(Uuid),
     Both,
 }
 
-fn plan(authorities: &[Authority], wanted: Wanted, now: Timestamp) -> Plan {
+fn plan(authorities: &[Authority], reason: RenewalReason, now: Timestamp) -> Plan {
     let newest_root = authorities.iter().find(|authority| authority.root_uuid.is_none());
     let lives = |authority: &Authority, secs: i64| authority.not_after >= now.plus_secs(secs + MARGIN_SECS);
     match newest_root {
-        // One that was just asked for is waiting to sign.
-        Some(root) if wanted == Wanted::NewRoot && root.signs_from > now => Plan::Nothing,
-        Some(root) if wanted == Wanted::Living && lives(root, ISSUER_SECS) => {
+        // A requested root already exists and waits for its time to sign.
+        Some(root) if reason == RenewalReason::RootRotation && root.signs_from > now => Plan::Nothing,
+        Some(root) if reason == RenewalReason::Expiry && lives(root, ISSUER_SECS) => {
             let below = authorities.iter().filter(|authority| authority.root_uuid == Some(root.authority_uuid));
             match below.max_by_key(|issuer| issuer.signs_from) {
                 Some(issuer) if lives(issuer, HUB_SECS) => Plan::Nothing,
@@ -56,31 +60,33 @@ fn plan(authorities: &[Authority], wanted: Wanted, now: Timestamp) -> Plan {
     }
 }
 
-/// The one that signs now: the newest that has begun to. The oldest stands in when the clock was set back to before all of them.
+/// The authority that signs now: the newest one whose signing time has come. If the clock was set
+/// back to before all of them, the oldest one signs.
 pub fn signing(authorities: &[Authority], now: Timestamp) -> Option<&Authority> {
     let issuers = || authorities.iter().filter(|authority| authority.root_uuid.is_some());
     let begun = issuers().find(|issuer| issuer.signs_from <= now);
     begun.or(issuers().next_back()).filter(|issuer| issuer.not_after >= now.plus_secs(HUB_SECS))
 }
 
-/// Makes the authorities that are due; answers whether any was. Of replicas that do it together one does.
-pub async fn renew(app: &App, wanted: Wanted) -> Result<bool> {
-    let now = app.clock.now();
-    let mut conn = app.db.read().await?;
+/// Creates the authorities that are due. Returns whether there were any. Of concurrent replicas
+/// only one creates them.
+pub async fn renew(core: &Core, reason: RenewalReason) -> Result<bool> {
+    let now = core.clock.now();
+    let mut conn = core.db.read().await?;
     let authorities = store::authorities(&mut conn).await?;
     drop(conn);
-    if plan(&authorities, wanted, now) == Plan::Nothing {
+    if plan(&authorities, reason, now) == Plan::Nothing {
         return Ok(false);
     }
-    let mut tx = app.db.begin().await?;
-    store::lock_authorities(&mut tx).await?;
+    let mut tx = core.db.begin().await?;
+    stored::lock(&mut tx).await?;
     let authorities = store::authorities(&mut tx).await?;
-    // While none signs there is nothing to wait for.
+    // While no authority signs, there is no reason to wait.
     let signs_from = match signing(&authorities, now) {
         Some(_) => now.plus_secs(PUBLISHED_AHEAD_SECS),
         None => now,
     };
-    let root = match plan(&authorities, wanted, now) {
+    let root = match plan(&authorities, reason, now) {
         Plan::Nothing => return Ok(false),
         Plan::Issuer(root_uuid) => authorities.into_iter().find(|root| root.authority_uuid == root_uuid),
         Plan::Both => None,
@@ -89,13 +95,14 @@ pub async fn renew(app: &App, wanted: Wanted) -> Result<bool> {
     let root = match root {
         Some(root) => root,
         None => {
-            let root = seal(app, None, signs_from, now, x509::make_root)?;
+            let root = seal(core, None, signs_from, now, x509::create_root)?;
             store::insert_authority(&mut tx, &root, now).await?;
             root
         }
     };
-    let opened = open(app, &root)?;
-    let issuer = seal(app, Some(&root), signs_from, now, |name, validity| x509::make_issuer(name, validity, &opened))?;
+    let opened = open(core, &root)?;
+    let issuer =
+        seal(core, Some(&root), signs_from, now, |name, validity| x509::create_issuer(name, validity, &opened))?;
     store::insert_authority(&mut tx, &issuer, now).await?;
     let audit = Audit::by_system("CERTIFICATES", "certificate_authority.create", issuer.authority_uuid, now);
     let detail = json!({"rootUuid": root.authority_uuid, "isNewRoot": is_new_root, "signsFrom": signs_from});
@@ -103,13 +110,13 @@ pub async fn renew(app: &App, wanted: Wanted) -> Result<bool> {
     Ok(true)
 }
 
-/// Makes an authority and seals its key; a root when there is none above it.
+/// Creates an authority and seals its key. Without `root` it creates a root.
 fn seal(
-    app: &App,
+    core: &Core,
     root: Option<&Authority>,
     signs_from: Timestamp,
     now: Timestamp,
-    make: impl FnOnce(&str, Validity) -> Result<Signer>,
+    create: impl FnOnce(&str, Validity) -> Result<Signer>,
 ) -> Result<Authority> {
     let authority_uuid = Uuid::now_v7();
     let name = match root {
@@ -121,35 +128,35 @@ fn seal(
         Some(root) => now.plus_secs(ISSUER_SECS).min(root.not_after),
     };
     let validity = Validity::seconds(now.plus_secs(-BACKDATED_SECS), not_after);
-    let Signer { certificate, private_key } = make(&name, validity)?;
+    let Signer { certificate, private_key } = create(&name, validity)?;
     Ok(Authority {
         authority_uuid,
         root_uuid: root.map(|root| root.authority_uuid),
         certificate,
-        sealed_private_key: app.sealer.seal(CERTIFICATE_AUTHORITY, &authority_uuid.to_string(), &private_key),
+        sealed_private_key: core.sealer.seal(CERTIFICATE_AUTHORITY, &authority_uuid.to_string(), &private_key),
         not_before: validity.not_before,
         not_after: validity.not_after,
         signs_from,
     })
 }
 
-/// An authority that can sign.
-pub fn open(app: &App, authority: &Authority) -> Result<Signer> {
+/// Opens the sealed key of an authority, so that it can sign.
+pub fn open(core: &Core, authority: &Authority) -> Result<Signer> {
     let row = authority.authority_uuid.to_string();
-    let private_key = app.sealer.open(CERTIFICATE_AUTHORITY, &row, &authority.sealed_private_key);
+    let private_key = core.sealer.open(CERTIFICATE_AUTHORITY, &row, &authority.sealed_private_key);
     Ok(Signer { certificate: authority.certificate.clone(), private_key: private_key.map_err(Error::internal)? })
 }
 
-/// Whom certificates are checked against: the roots that count, and what issues below them.
+/// The trust anchors: the roots in use and the issuing authorities below them.
 pub fn trusted(authorities: &[Authority], roots_in_use: &[Uuid], now: Timestamp) -> (Vec<Authority>, Vec<Authority>) {
     let newest_root = authorities.iter().find(|authority| authority.root_uuid.is_none());
     let current =
         [signing(authorities, now).and_then(|issuer| issuer.root_uuid), newest_root.map(|root| root.authority_uuid)];
-    let counts = |root_uuid: Uuid| current.contains(&Some(root_uuid)) || roots_in_use.contains(&root_uuid);
-    let living = authorities.iter().filter(|authority| {
-        authority.not_after > now && counts(authority.root_uuid.unwrap_or(authority.authority_uuid))
+    let is_used = |root_uuid: Uuid| current.contains(&Some(root_uuid)) || roots_in_use.contains(&root_uuid);
+    let trusted = authorities.iter().filter(|authority| {
+        authority.not_after > now && is_used(authority.root_uuid.unwrap_or(authority.authority_uuid))
     });
-    living.cloned().partition(|authority| authority.root_uuid.is_none())
+    trusted.cloned().partition(|authority| authority.root_uuid.is_none())
 }
 
 #[cfg(test)]
@@ -171,31 +178,31 @@ mod tests {
     }
 
     #[test]
-    fn what_is_due_is_made() {
-        let plan = |authorities: &[&Authority], wanted| {
+    fn missing_and_expiring_authorities_are_due() {
+        let plan = |authorities: &[&Authority], reason| {
             let authorities: Vec<Authority> = authorities.iter().copied().cloned().collect();
-            super::plan(&authorities, wanted, NOW)
+            super::plan(&authorities, reason, NOW)
         };
-        assert_eq!(plan(&[], Wanted::Living), Plan::Both);
-        assert_eq!(plan(&[], Wanted::NewRoot), Plan::Both);
+        assert_eq!(plan(&[], RenewalReason::Expiry), Plan::Both);
+        assert_eq!(plan(&[], RenewalReason::RootRotation), Plan::Both);
         let root = authority(None, -10, 3000);
         let issuer = authority(Some(root.authority_uuid), -10, 300);
-        assert_eq!(plan(&[&issuer, &root], Wanted::Living), Plan::Nothing);
-        assert_eq!(plan(&[&issuer, &root], Wanted::NewRoot), Plan::Both);
-        assert_eq!(plan(&[&root], Wanted::Living), Plan::Issuer(root.authority_uuid));
+        assert_eq!(plan(&[&issuer, &root], RenewalReason::Expiry), Plan::Nothing);
+        assert_eq!(plan(&[&issuer, &root], RenewalReason::RootRotation), Plan::Both);
+        assert_eq!(plan(&[&root], RenewalReason::Expiry), Plan::Issuer(root.authority_uuid));
         let ends_soon = authority(Some(root.authority_uuid), -10, 100);
-        assert_eq!(plan(&[&ends_soon, &root], Wanted::Living), Plan::Issuer(root.authority_uuid));
+        assert_eq!(plan(&[&ends_soon, &root], RenewalReason::Expiry), Plan::Issuer(root.authority_uuid));
         let old_root = authority(None, -20, 380);
         let below_old = authority(Some(old_root.authority_uuid), -20, 300);
-        assert_eq!(plan(&[&below_old, &old_root], Wanted::Living), Plan::Both);
+        assert_eq!(plan(&[&below_old, &old_root], RenewalReason::Expiry), Plan::Both);
         let waits = authority(None, 60, 3000);
         let below_waiting = authority(Some(waits.authority_uuid), 60, 365);
-        assert_eq!(plan(&[&below_waiting, &waits, &issuer, &root], Wanted::NewRoot), Plan::Nothing);
-        assert_eq!(plan(&[&below_waiting, &waits, &issuer, &root], Wanted::Living), Plan::Nothing);
+        assert_eq!(plan(&[&below_waiting, &waits, &issuer, &root], RenewalReason::RootRotation), Plan::Nothing);
+        assert_eq!(plan(&[&below_waiting, &waits, &issuer, &root], RenewalReason::Expiry), Plan::Nothing);
     }
 
     #[test]
-    fn the_newest_that_has_begun_signs() {
+    fn the_newest_authority_whose_time_has_come_signs() {
         let root = authority(None, -10, 3000);
         let waits = authority(Some(root.authority_uuid), 60, 365);
         let signs = authority(Some(root.authority_uuid), -10, 300);
@@ -212,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_root_counts_while_it_is_needed() {
+    fn a_root_is_trusted_while_it_is_in_use() {
         let old_root = authority(None, -20, 3000);
         let below_old = authority(Some(old_root.authority_uuid), -20, 300);
         let new_root = authority(None, -10, 3000);

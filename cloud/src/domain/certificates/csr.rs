@@ -1,4 +1,5 @@
-//! Certificate requests (PKCS#10). Of all a request says, only the key is taken over, once the request proves that its sender holds the private half.
+//! Certificate signing requests (PKCS#10). Only the key is taken from a request, after the request
+//! has proved that its sender holds the private key.
 
 use rcgen::SubjectPublicKeyInfo;
 use rustls::pki_types::CertificateSigningRequestDer;
@@ -11,14 +12,14 @@ use x509_parser::public_key::PublicKey;
 
 use crate::error::{Error, Result};
 
-/// A request for the largest key there may be, with many names that are not looked at, is smaller.
+/// Larger than a request for the largest accepted key with many (ignored) names.
 const MAX_BYTES: usize = 16 * 1024;
 const RSA_BYTES: std::ops::RangeInclusive<usize> = 256..=1024;
 
 const KEYS: &str = "must be for a P-256, P-384, Ed25519 or RSA key (2,048 to 8,192 bits), signed with it and with SHA-256 or SHA-384 \
     (RSA: SHA-512 too)";
 
-/// The key that the request is for. 400 naming `csr` when there is anything wrong with the request.
+/// The public key of the request. An invalid request is refused with 400 on the field `csr`.
 pub fn requested_key(csr: &str) -> Result<SubjectPublicKeyInfo> {
     let refused = |message: &str| Error::field("csr", message);
     if csr.len() > MAX_BYTES {
@@ -26,7 +27,8 @@ pub fn requested_key(csr: &str) -> Result<SubjectPublicKeyInfo> {
     }
     let malformed =
         || refused("must be a PKCS#10 request in PEM form, which begins with -----BEGIN CERTIFICATE REQUEST-----");
-    // The same by its older name (RFC 7468, 7), as keytool and `openssl req -newhdr` write it.
+    // An older label of the same format (RFC 7468, 7), written by keytool and `openssl req
+    // -newhdr`.
     let csr = csr.replace("-----BEGIN NEW ", "-----BEGIN ").replace("-----END NEW ", "-----END ");
     let der = CertificateSigningRequestDer::from_pem_slice(csr.as_bytes()).map_err(|_| malformed())?;
     let (rest, request) = X509CertificationRequest::from_der(&der).map_err(|_| malformed())?;
@@ -64,26 +66,26 @@ mod tests {
         let key = KeyPair::generate_for(algorithm).expect("a key");
         let mut params = CertificateParams::new(["router.example.com".to_owned()]).expect("parameters");
         params.subject_alt_names.push(SanType::Rfc822Name("a@example.com".try_into().expect("an address")));
-        // An extension nobody knows.
+        // An unknown extension.
         params.custom_extensions.push(CustomExtension::from_oid_content(&[1, 3, 6, 1, 4, 1, 99999, 1], vec![5, 0]));
         let request = params.serialize_request(&key).expect("a request");
         (key, request)
     }
 
     #[test]
-    fn the_key_is_taken_over_whatever_else_is_asked_for() {
+    fn only_the_key_is_taken_from_a_request() {
         for algorithm in [&rcgen::PKCS_ECDSA_P256_SHA256, &PKCS_ECDSA_P384_SHA384, &PKCS_ED25519, &PKCS_RSA_SHA256] {
             let (key, request) = request(algorithm);
-            let taken = requested_key(&request.pem().expect("PEM")).expect("a good request");
-            assert_eq!(taken.subject_public_key_info(), key.subject_public_key_info(), "{algorithm:?}");
+            let key_info = requested_key(&request.pem().expect("PEM")).expect("a good request");
+            assert_eq!(key_info.subject_public_key_info(), key.subject_public_key_info(), "{algorithm:?}");
             let older = request.pem().expect("PEM").replace("CERTIFICATE REQUEST", "NEW CERTIFICATE REQUEST");
-            let taken = requested_key(&older).expect("a good request");
-            assert_eq!(taken.subject_public_key_info(), key.subject_public_key_info(), "{algorithm:?}");
+            let key_info = requested_key(&older).expect("a good request");
+            assert_eq!(key_info.subject_public_key_info(), key.subject_public_key_info(), "{algorithm:?}");
         }
     }
 
     #[test]
-    fn what_is_no_request_for_a_good_key_is_refused_by_name() {
+    fn errors_name_the_reason_of_a_refused_request() {
         let (_, good) = request(&rcgen::PKCS_ECDSA_P256_SHA256);
         let pem = good.pem().expect("PEM");
         let armoured = |der: &[u8], label: &str| {
@@ -93,7 +95,7 @@ mod tests {
         };
         let der: &[u8] = good.der();
         let mut forged = der.to_vec();
-        // The last bytes are the signature's.
+        // The last bytes belong to the signature.
         let last = forged.len() - 1;
         forged[last] ^= 1;
         let mut renamed = der.to_vec();

@@ -1,32 +1,85 @@
-//! `/v1/hubs/{hubUuid}/certificates` and `/v1/hubs/ca-bundle`. Both are open to a hub that shows no certificate, or one that is of no use any more:
-//! here it gets another.
+//! `/v1/hubs/{hubUuid}/certificates` and `/v1/hubs/ca-bundle`. Both accept hubs without a valid
+//! certificate, because this is where a hub gets a new one.
 
-use axum::extract::State;
+use aide::OperationOutput;
+use aide::axum::ApiRouter;
+use aide::axum::routing::{get_with, post_with};
+use aide::generate::GenContext;
+use aide::openapi::{Operation, Response as ApiResponse};
+use axum::extract::{FromRef, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use hub_protocol::HubUuid;
 use hub_protocol::certificate::{CertificateIssueRequest, CertificateIssueResponse};
+use serde_json::json;
 
 use super::Trust;
-use crate::app::App;
+use crate::authn::Authn;
 use crate::authn::hub::EnrollingHub;
+use crate::core::Core;
 use crate::error::Result;
-use crate::http::answer::Answer;
+use crate::http::answer::{Answer, typed_response};
 use crate::http::extract::{Json, Path};
+use crate::http::operation::{operation, operation_failing};
+use crate::http::paths::HubPath;
 
-pub async fn issue(
-    EnrollingHub(hub): EnrollingHub,
-    State(app): State<App>,
-    Path(_): Path<HubUuid>,
-    Json(request): Json<CertificateIssueRequest>,
-) -> Result<Answer<CertificateIssueResponse>> {
-    super::issue(&app, &hub, &request).await.map(Answer)
+pub fn routes<S>() -> ApiRouter<S>
+where
+    S: Clone + Send + Sync + 'static,
+    Core: FromRef<S>,
+    Authn: FromRef<S>,
+{
+    ApiRouter::new()
+        .api_route(
+            "/v1/hubs/{hubUuid}/certificates",
+            post_with(
+                issue,
+                operation_failing(
+                    &[429],
+                    "hub.issueCertificate",
+                    "hub-api",
+                    "Issue a client certificate for the hub's own key",
+                ),
+            ),
+        )
+        .api_route(
+            "/v1/hubs/ca-bundle",
+            get_with(
+                ca_bundle,
+                operation("hub.getCaBundle", "hub-api", "The authorities of hubs' certificates, in PEM form"),
+            ),
+        )
 }
 
-/// The roots, the newest first: more than one while certificates below an older one are valid. Then what issues below them, so that the bundle and a hub's
-/// certificate are all it takes to check that.
-pub async fn ca_bundle(_: EnrollingHub, State(app): State<App>) -> Result<Response> {
-    let Trust { roots, issuers } = super::trust(&app).await?;
+async fn issue(
+    EnrollingHub(hub): EnrollingHub,
+    State(core): State<Core>,
+    Path(_): Path<HubPath>,
+    Json(request): Json<CertificateIssueRequest>,
+) -> Result<Answer<CertificateIssueResponse>> {
+    super::issue(&core, &hub, &request).await.map(Answer)
+}
+
+/// Certificates in PEM form.
+struct Pem(Vec<u8>);
+
+impl IntoResponse for Pem {
+    fn into_response(self) -> Response {
+        ([(header::CONTENT_TYPE, "application/x-pem-file")], self.0).into_response()
+    }
+}
+
+impl OperationOutput for Pem {
+    type Inner = String;
+    fn inferred_responses(_: &mut GenContext, _: &mut Operation) -> Vec<(Option<u16>, ApiResponse)> {
+        let schema = json!({"type": "string"});
+        vec![(Some(200), typed_response("application/x-pem-file", "Certificates, one after another.", schema))]
+    }
+}
+
+/// The roots, newest first: more than one while certificates below an older one are valid. The
+/// issuing authorities follow, so that the bundle is sufficient to verify a hub's certificate.
+async fn ca_bundle(_: EnrollingHub, State(core): State<Core>) -> Result<Pem> {
+    let Trust { roots, issuers } = super::trust(&core).await?;
     let bundle = [roots, issuers].concat().concat();
-    Ok(([(header::CONTENT_TYPE, "application/x-pem-file")], bundle).into_response())
+    Ok(Pem(bundle.into()))
 }

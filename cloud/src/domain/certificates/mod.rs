@@ -1,5 +1,6 @@
-//! Client certificates of hubs, and the authorities that issue them. A hub's certificate names the hub and nothing else, whatever its request asked for;
-//! it is worth something only together with the hub's token, and ends with the hub's credentials. Private keys of hubs are never here.
+//! Client certificates of hubs, and the authorities that issue them. A hub's certificate names the
+//! hub and nothing else, whatever its request contained. It is valid only together with the hub's
+//! token, and ends with the hub's credentials. The service never sees a hub's private key.
 
 mod authority;
 mod csr;
@@ -11,46 +12,48 @@ use hub_protocol::certificate::{CertificateIssueRequest, CertificateIssueRespons
 use hub_protocol::{HubUuid, Timestamp};
 use serde_json::json;
 
-use crate::app::App;
+use crate::audit::Audit;
 use crate::authn::hub::Hub;
-use crate::authn::invalid_token;
+use crate::authn::{self, invalid_token};
 use crate::authz::Scope;
-use crate::db::{Conn, Tx};
-use crate::domain::audit::Audit;
-use crate::domain::{hubs, tenants};
+use crate::core::Core;
+use crate::db::Tx;
+use crate::domain::tenants;
 use crate::error::{Error, Result};
-use authority::Wanted;
+use authority::RenewalReason;
 use store::{Authority, Issued};
 use x509::Validity;
 
 const DAY_SECS: i64 = 24 * 3600;
-/// How long a hub's certificate is valid, all in all.
+/// Total validity of a hub's certificate.
 const HUB_SECS: i64 = 90 * DAY_SECS;
-/// Clocks differ: a certificate begins this long before it is made.
+/// Certificates are valid from this long before their creation, to tolerate clock differences.
 const BACKDATED_SECS: i64 = 300;
-/// A hub renews every two months, and asks again when an answer was lost.
+/// A hub renews every two months, and repeats a request whose response was lost.
 const MAX_ISSUED_A_DAY: usize = 20;
-/// An expired certificate stays on record this long.
+/// How long an expired certificate is kept.
 const KEPT_SECS: i64 = 30 * DAY_SECS;
 
-/// Issues a certificate for the key of the request. Those from before stay valid: the hub may not receive this one.
-pub async fn issue(app: &App, hub: &Hub, request: &CertificateIssueRequest) -> Result<CertificateIssueResponse> {
+/// Issues a certificate for the key of the request. Earlier certificates stay valid, because the
+/// hub may not receive this one.
+pub async fn issue(core: &Core, hub: &Hub, request: &CertificateIssueRequest) -> Result<CertificateIssueResponse> {
     let key = csr::requested_key(&request.csr)?;
-    let signing = signing(app).await?;
-    let now = app.clock.now();
+    let signing = signing(core).await?;
+    let now = core.clock.now();
     let not_before = now.plus_secs(-BACKDATED_SECS);
     let validity = Validity::seconds(not_before, not_before.plus_secs(HUB_SECS).min(signing.not_after));
-    let signer = authority::open(app, &signing)?;
-    let (serial_number, certificate) = x509::make_hub_certificate(hub.hub_uuid, &key, validity, &signer)?;
+    let signer = authority::open(core, &signing)?;
+    let (serial_number, certificate) = x509::issue_hub_certificate(hub.hub_uuid, &key, validity, &signer)?;
 
     let scope = Scope::of_hub(hub);
-    let mut tx = app.db.begin().await?;
-    // Before the hub, as whoever deletes a tenant takes the two.
-    if !tenants::hold(&mut tx, hub.tenant_uuid).await? {
+    let mut tx = core.db.begin().await?;
+    // Locked before the hub, in the same order as the deletion of a tenant.
+    if !tenants::lock_shared(&mut tx, hub.tenant_uuid).await? {
         return Err(invalid_token());
     }
-    // Whoever takes the hub's credentials away meanwhile is before this, or finds the certificate and revokes it.
-    if hubs::lock_token(&mut tx, hub.hub_uuid).await? != Some(hub.token_id) {
+    // A concurrent revocation of the hub's credentials either commits before this lock, or finds
+    // the certificate and revokes it.
+    if authn::store::lock_hub_token(&mut tx, hub.hub_uuid).await? != Some(hub.token_id) {
         return Err(invalid_token());
     }
     check_limit(&mut tx, hub.hub_uuid, now).await?;
@@ -69,8 +72,7 @@ async fn check_limit(tx: &mut Tx, hub_uuid: HubUuid, now: Timestamp) -> Result<(
     let issued = store::issued_since(tx, hub_uuid, now.plus_secs(-DAY_SECS), limit).await?;
     match issued.first() {
         Some(oldest) if issued.len() >= MAX_ISSUED_A_DAY => {
-            let message =
-                format!("a hub may have {MAX_ISSUED_A_DAY} certificates issued in 24 hours; use the last one");
+            let message = format!("a hub gets at most {MAX_ISSUED_A_DAY} certificates in 24 hours; use the last one");
             let wait_secs = oldest.as_secs() + DAY_SECS - now.as_secs();
             Err(Error::too_many_requests(message, wait_secs.unsigned_abs()))
         }
@@ -78,34 +80,35 @@ async fn check_limit(tx: &mut Tx, hub_uuid: HubUuid, now: Timestamp) -> Result<(
     }
 }
 
-/// The authority that signs now; the first ones are made where there is none.
-async fn signing(app: &App) -> Result<Authority> {
+/// The authority that signs now. Creates the first ones if there are none.
+async fn signing(core: &Core) -> Result<Authority> {
     for _ in 0..2 {
-        let authorities = store::authorities(&mut app.db.read().await?).await?;
-        if let Some(signing) = authority::signing(&authorities, app.clock.now()) {
+        let authorities = store::authorities(&mut core.db.read().await?).await?;
+        if let Some(signing) = authority::signing(&authorities, core.clock.now()) {
             return Ok(signing.clone());
         }
-        authority::renew(app, Wanted::Living).await?;
+        authority::renew(core, RenewalReason::Expiry).await?;
     }
     let message = "the authority that issues certificates is being replaced; try again in a minute";
     Err(Error::unavailable("CERTIFICATES_UNAVAILABLE", message))
 }
 
-/// Whom hubs' certificates are checked against, in PEM form.
+/// The authorities that hubs' certificates are verified against, in PEM form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trust {
-    /// The newest first; at least one.
+    /// Newest first; at least one.
     pub roots: Vec<String>,
-    /// Those below the roots that sign hubs' certificates, or have signed some.
+    /// The issuing authorities below the roots that sign, or have signed, hubs' certificates.
     pub issuers: Vec<String>,
 }
 
-/// The roots that count: the one that signs, the one that is about to, and those with a certificate below them that has not expired.
-pub async fn trust(app: &App) -> Result<Trust> {
-    // There is to be one.
-    signing(app).await?;
-    let now = app.clock.now();
-    let mut conn = app.db.read().await?;
+/// The trusted roots: the one that signs, the one that will sign next, and those above a
+/// certificate that has not expired.
+pub async fn trust(core: &Core) -> Result<Trust> {
+    // Creates the first authority if there is none.
+    signing(core).await?;
+    let now = core.clock.now();
+    let mut conn = core.db.read().await?;
     let authorities = store::authorities(&mut conn).await?;
     let in_use = store::roots_in_use(&mut conn, now).await?;
     let (roots, issuers) = authority::trusted(&authorities, &in_use, now);
@@ -113,20 +116,15 @@ pub async fn trust(app: &App) -> Result<Trust> {
     Ok(Trust { roots: certificates(roots), issuers: certificates(issuers) })
 }
 
-/// Whether the certificate was issued to this hub and not revoked since.
-pub async fn is_in_force(conn: &mut Conn, serial_number: &str, hub_uuid: HubUuid) -> Result<bool> {
-    store::is_in_force(conn, serial_number, hub_uuid).await
-}
-
-/// Why certificates are revoked.
+/// The reason for a revocation.
 #[derive(Clone, Copy, Debug)]
-pub enum Because {
+pub enum RevocationReason {
     Blocked,
     ClaimedAgain,
     TenantDeleted,
 }
 
-impl Because {
+impl RevocationReason {
     const fn name(self) -> &'static str {
         match self {
             Self::Blocked => "BLOCKED",
@@ -136,32 +134,34 @@ impl Because {
     }
 }
 
-/// Revokes all certificates of a hub whose credentials end; answers how many. The caller holds the hub's row.
-pub async fn revoke(tx: &mut Tx, hub_uuid: HubUuid, because: Because, now: Timestamp) -> Result<u64> {
-    store::revoke(tx, hub_uuid, because.name(), now).await
+/// Revokes all certificates of a hub whose credentials end, and returns their number. The caller
+/// has locked the hub's row.
+pub async fn revoke(tx: &mut Tx, hub_uuid: HubUuid, reason: RevocationReason, now: Timestamp) -> Result<u64> {
+    store::revoke(tx, hub_uuid, reason.name(), now).await
 }
 
-/// Revokes all certificates of a tenant's hubs; answers how many. The caller has revoked the hubs' tokens.
-pub async fn revoke_all(tx: &mut Tx, scope: &Scope, because: Because, now: Timestamp) -> Result<u64> {
-    store::revoke_all(tx, scope, because.name(), now).await
+/// Revokes all certificates of a tenant's hubs, and returns their number. The caller has revoked
+/// the hubs' tokens.
+pub async fn revoke_all(tx: &mut Tx, scope: &Scope, reason: RevocationReason, now: Timestamp) -> Result<u64> {
+    store::revoke_all(tx, scope, reason.name(), now).await
 }
 
-/// An authority, for whoever runs the service.
+/// An authority as the command line lists it.
 pub struct Listed {
     pub name: String,
     pub is_root: bool,
     pub signs_from: Timestamp,
     pub not_after: Timestamp,
-    /// Whether it is the one that issues now, or the root above that.
+    /// Whether it is the authority that issues now, or the root above it.
     pub is_signing: bool,
-    /// Certificates of hubs that it issued and that have not expired.
+    /// Certificates that it issued to hubs and that have not expired.
     pub certificates: i64,
 }
 
-/// All authorities there are, the newest first.
-pub async fn list_authorities(app: &App) -> Result<Vec<Listed>> {
-    let now = app.clock.now();
-    let mut conn = app.db.read().await?;
+/// All authorities, newest first.
+pub async fn list_authorities(core: &Core) -> Result<Vec<Listed>> {
+    let now = core.clock.now();
+    let mut conn = core.db.read().await?;
     let authorities = store::authorities(&mut conn).await?;
     let issued = store::issued_by(&mut conn, now).await?;
     let signing = authority::signing(&authorities, now);
@@ -183,23 +183,25 @@ pub async fn list_authorities(app: &App) -> Result<Vec<Listed>> {
     Ok(listed.collect())
 }
 
-/// Makes a new root, which takes over a minute later; answers false when one is waiting to already.
-pub async fn rotate_root(app: &App) -> Result<bool> {
-    authority::renew(app, Wanted::NewRoot).await
+/// Creates a new root, which starts to sign a minute later. Returns false if one already waits to
+/// sign.
+pub async fn rotate_root(core: &Core) -> Result<bool> {
+    authority::renew(core, RenewalReason::RootRotation).await
 }
 
-/// Renews authorities before they end, if there are any, and forgets what ended long ago. Answers whether there is more to forget.
-pub async fn upkeep(app: &App, limit: i64) -> Result<bool> {
-    let now = app.clock.now();
-    let is_used = !store::authorities(&mut app.db.read().await?).await?.is_empty();
+/// Renews authorities before they expire, if there are any, and deletes what expired long ago.
+/// Returns whether more is left to delete.
+pub async fn upkeep(core: &Core, limit: i64) -> Result<bool> {
+    let now = core.clock.now();
+    let is_used = !store::authorities(&mut core.db.read().await?).await?.is_empty();
     if !is_used {
         return Ok(false);
     }
-    authority::renew(app, Wanted::Living).await?;
-    let mut tx = app.db.begin().await?;
+    authority::renew(core, RenewalReason::Expiry).await?;
+    let mut tx = core.db.begin().await?;
     let forgotten = store::forget_certificates(&mut tx, now.plus_secs(-KEPT_SECS), limit).await?;
-    // A request that is under way may still sign with one that has just been replaced.
+    // A request in progress may still sign with an authority that was just replaced.
     store::forget_authorities(&mut tx, now.plus_secs(-DAY_SECS)).await?;
-    tx.commit_unaudited("what has expired is worth nothing to anybody").await?;
+    tx.commit_unaudited("expired certificates have no effect").await?;
     Ok(forgotten >= limit.unsigned_abs())
 }

@@ -11,41 +11,35 @@ use crate::error::Result;
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub struct Authority {
     pub authority_uuid: Uuid,
-    /// The root that signed it; nothing for a root.
+    /// The root that signed it; None for a root.
     pub root_uuid: Option<Uuid>,
-    /// In PEM form.
+    /// PEM.
     pub certificate: String,
     pub sealed_private_key: Vec<u8>,
     pub not_before: Timestamp,
     pub not_after: Timestamp,
-    /// It is published before it signs.
+    /// Later than its publication, so that every replica knows it before it signs.
     pub signs_from: Timestamp,
 }
 
-/// Every few years there is a new one; who makes many more in a hurry does not make the service slow by it.
+/// A new authority is created every few years. The limit keeps the service fast if somebody creates
+/// many more.
 const MAX_AUTHORITIES: i64 = 1000;
 
-/// All there are, the newest first.
+/// All authorities, newest first.
 pub async fn authorities(conn: &mut Conn) -> Result<Vec<Authority>> {
-    sql("SELECT authority_uuid, root_uuid, certificate, sealed_private_key, not_before, not_after, signs_from \
-         FROM certificate_authorities ORDER BY signs_from DESC, authority_uuid DESC LIMIT $1")
+    sql("SELECT authority_uuid, root_uuid, certificate, sealed_private_key, not_before, \
+         not_after, signs_from FROM certificate_authorities \
+         ORDER BY signs_from DESC, authority_uuid DESC LIMIT $1")
     .bind(MAX_AUTHORITIES)
     .all(conn)
     .await
 }
 
-/// Nobody else makes an authority, or a signing key, until the transaction ends.
-pub async fn lock_authorities(tx: &mut Tx) -> Result<()> {
-    let lock = tx.dialect().for_update();
-    sql("SELECT key_id FROM sealing_keys ORDER BY key_id").push(lock).execute(tx).await?;
-    Ok(())
-}
-
 pub async fn insert_authority(tx: &mut Tx, authority: &Authority, now: Timestamp) -> Result<()> {
-    sql(
-        "INSERT INTO certificate_authorities (authority_uuid, root_uuid, certificate, sealed_private_key, not_before, \
-         not_after, signs_from, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
-    )
+    sql("INSERT INTO certificate_authorities (authority_uuid, root_uuid, certificate, \
+         sealed_private_key, not_before, not_after, signs_from, created_at) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)")
     .bind(authority.authority_uuid)
     .bind(authority.root_uuid)
     .bind(authority.certificate.as_str())
@@ -54,43 +48,45 @@ pub async fn insert_authority(tx: &mut Tx, authority: &Authority, now: Timestamp
     .bind(authority.not_after)
     .bind(authority.signs_from)
     .bind(now)
-    .execute(tx)
-    .await?;
-    Ok(())
+    .run(tx)
+    .await
 }
 
-/// For each authority that issued a certificate that has not expired: how many those are.
+/// The number of certificates that have not expired, by authority.
 pub async fn issued_by(conn: &mut Conn, now: Timestamp) -> Result<Vec<(Uuid, i64)>> {
-    sql("SELECT authority_uuid, COUNT(*) FROM hub_certificates WHERE not_after > $1 GROUP BY authority_uuid")
-        .bind(now)
-        .all(conn)
-        .await
+    sql("SELECT authority_uuid, COUNT(*) FROM hub_certificates \
+         WHERE not_after > $1 GROUP BY authority_uuid")
+    .bind(now)
+    .all(conn)
+    .await
 }
 
-/// The roots under which there is a certificate that has not expired.
+/// The roots with a certificate below them that has not expired.
 pub async fn roots_in_use(conn: &mut Conn, now: Timestamp) -> Result<Vec<Uuid>> {
-    let roots: Vec<(Uuid,)> = sql("SELECT DISTINCT issuers.root_uuid FROM certificate_authorities issuers \
+    sql("SELECT DISTINCT issuers.root_uuid FROM certificate_authorities issuers \
          WHERE issuers.root_uuid IS NOT NULL AND EXISTS (SELECT 1 FROM hub_certificates issued \
          WHERE issued.authority_uuid = issuers.authority_uuid AND issued.not_after > $1)")
     .bind(now)
-    .all(conn)
-    .await?;
-    Ok(roots.into_iter().map(|(root_uuid,)| root_uuid).collect())
+    .scalars(conn)
+    .await
 }
 
-/// Deletes the issuing authorities that another has replaced since `before` or longer and that have no certificates on record, then roots without any
-/// below them. Their private keys go with them.
+/// Deletes issuing authorities that were replaced at `before` or earlier and have no certificates
+/// on record, then roots with no authority below them. Their private keys are deleted with them.
 pub async fn forget_authorities(tx: &mut Tx, before: Timestamp) -> Result<u64> {
-    const REPLACED: &str = "signs_from < (SELECT MAX(newer.signs_from) FROM certificate_authorities newer \
+    const REPLACED: &str = "signs_from < (SELECT MAX(newer.signs_from) \
+        FROM certificate_authorities newer \
         WHERE newer.root_uuid IS NOT NULL AND newer.signs_from <= $1)";
-    let issuers = sql("DELETE FROM certificate_authorities WHERE root_uuid IS NOT NULL AND NOT EXISTS \
-         (SELECT 1 FROM hub_certificates issued WHERE issued.authority_uuid = certificate_authorities.authority_uuid) AND ")
+    let issuers = sql("DELETE FROM certificate_authorities \
+         WHERE root_uuid IS NOT NULL AND NOT EXISTS (SELECT 1 FROM hub_certificates issued \
+         WHERE issued.authority_uuid = certificate_authorities.authority_uuid) AND ")
     .push(REPLACED)
     .bind(before)
     .execute(tx)
     .await?;
-    let roots = sql("DELETE FROM certificate_authorities WHERE root_uuid IS NULL AND NOT EXISTS \
-         (SELECT 1 FROM certificate_authorities below WHERE below.root_uuid = certificate_authorities.authority_uuid) AND ")
+    let roots = sql("DELETE FROM certificate_authorities \
+         WHERE root_uuid IS NULL AND NOT EXISTS (SELECT 1 FROM certificate_authorities below \
+         WHERE below.root_uuid = certificate_authorities.authority_uuid) AND ")
     .push(REPLACED)
     .bind(before)
     .execute(tx)
@@ -98,7 +94,7 @@ pub async fn forget_authorities(tx: &mut Tx, before: Timestamp) -> Result<u64> {
     Ok(issuers + roots)
 }
 
-/// A hub's certificate as it is recorded. The certificate itself is the hub's to keep.
+/// The record of a hub's certificate. The certificate itself is not stored.
 pub struct Issued<'a> {
     pub serial_number: &'a str,
     pub authority_uuid: Uuid,
@@ -108,8 +104,8 @@ pub struct Issued<'a> {
 }
 
 pub async fn insert_certificate(tx: &mut Tx, scope: &Scope, issued: &Issued<'_>, now: Timestamp) -> Result<()> {
-    sql("INSERT INTO hub_certificates (serial_number, authority_uuid, hub_uuid, tenant_uuid, not_before, not_after, \
-         created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)")
+    sql("INSERT INTO hub_certificates (serial_number, authority_uuid, hub_uuid, tenant_uuid, \
+         not_before, not_after, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)")
     .bind(issued.serial_number)
     .bind(issued.authority_uuid)
     .bind(issued.hub_uuid)
@@ -117,56 +113,44 @@ pub async fn insert_certificate(tx: &mut Tx, scope: &Scope, issued: &Issued<'_>,
     .bind(issued.not_before)
     .bind(issued.not_after)
     .bind(now)
-    .execute(tx)
-    .await?;
-    Ok(())
+    .run(tx)
+    .await
 }
 
-/// When the hub's certificates since `since` were issued, the oldest first; no more than `limit`.
+/// When the hub's certificates since `since` were issued, oldest first, at most `limit`.
 pub async fn issued_since(conn: &mut Conn, hub_uuid: HubUuid, since: Timestamp, limit: i64) -> Result<Vec<Timestamp>> {
-    let times: Vec<(Timestamp,)> = sql(
-        "SELECT created_at FROM hub_certificates WHERE hub_uuid = $1 AND created_at > $2 ORDER BY created_at LIMIT $3",
-    )
+    sql("SELECT created_at FROM hub_certificates WHERE hub_uuid = $1 AND created_at > $2 \
+         ORDER BY created_at LIMIT $3")
     .bind(hub_uuid)
     .bind(since)
     .bind(limit)
-    .all(conn)
-    .await?;
-    Ok(times.into_iter().map(|(created_at,)| created_at).collect())
+    .scalars(conn)
+    .await
 }
 
-/// Whether the certificate was issued to this hub and not revoked since.
-pub async fn is_in_force(conn: &mut Conn, serial_number: &str, hub_uuid: HubUuid) -> Result<bool> {
-    let found: Option<(i64,)> = sql("SELECT CAST(1 AS BIGINT) FROM hub_certificates \
-         WHERE serial_number = $1 AND hub_uuid = $2 AND revoked_at IS NULL")
-    .bind(serial_number)
+/// Revokes the hub's certificates and returns how many.
+pub async fn revoke(tx: &mut Tx, hub_uuid: HubUuid, reason: &str, now: Timestamp) -> Result<u64> {
+    sql("UPDATE hub_certificates SET revoked_at = $2, revoked_because = $3 \
+         WHERE hub_uuid = $1 AND revoked_at IS NULL")
     .bind(hub_uuid)
-    .optional(conn)
-    .await?;
-    Ok(found.is_some())
+    .bind(now)
+    .bind(reason)
+    .execute(tx)
+    .await
 }
 
-/// Revokes what the hub has; answers how many those are.
-pub async fn revoke(tx: &mut Tx, hub_uuid: HubUuid, because: &str, now: Timestamp) -> Result<u64> {
-    sql("UPDATE hub_certificates SET revoked_at = $2, revoked_because = $3 WHERE hub_uuid = $1 AND revoked_at IS NULL")
-        .bind(hub_uuid)
-        .bind(now)
-        .bind(because)
-        .execute(tx)
-        .await
+/// Revokes the certificates of the tenant's hubs and returns how many.
+pub async fn revoke_all(tx: &mut Tx, scope: &Scope, reason: &str, now: Timestamp) -> Result<u64> {
+    sql("UPDATE hub_certificates SET revoked_at = $2, revoked_because = $3 \
+         WHERE tenant_uuid = $1 AND revoked_at IS NULL")
+    .bind(scope.tenant_uuid())
+    .bind(now)
+    .bind(reason)
+    .execute(tx)
+    .await
 }
 
-/// Revokes what the tenant's hubs have; answers how many those are.
-pub async fn revoke_all(tx: &mut Tx, scope: &Scope, because: &str, now: Timestamp) -> Result<u64> {
-    sql("UPDATE hub_certificates SET revoked_at = $2, revoked_because = $3 WHERE tenant_uuid = $1 AND revoked_at IS NULL")
-        .bind(scope.tenant_uuid())
-        .bind(now)
-        .bind(because)
-        .execute(tx)
-        .await
-}
-
-/// Forgets up to `limit` certificates that expired before `before`; answers how many.
+/// Deletes up to `limit` certificates that expired before `before` and returns how many.
 pub async fn forget_certificates(tx: &mut Tx, before: Timestamp, limit: i64) -> Result<u64> {
     sql("DELETE FROM hub_certificates WHERE serial_number IN \
          (SELECT serial_number FROM hub_certificates WHERE not_after < $1 LIMIT $2)")

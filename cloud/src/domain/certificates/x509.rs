@@ -1,4 +1,5 @@
-//! Makes certificates, and reads the few things out of one that decide something. Whoever asks for a certificate decides nothing in it but its key.
+//! Builds X.509 certificates, and reads the few fields that decide something. A certificate request
+//! determines nothing but the key.
 
 use hub_protocol::{HubUuid, Timestamp};
 use rcgen::{
@@ -13,7 +14,7 @@ use crate::sealing;
 
 const SERIAL_BYTES: usize = 16;
 
-/// From when until when a certificate is valid; whole seconds, which is all that a certificate can say.
+/// The validity of a certificate, in whole seconds, the resolution of X.509.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Validity {
     pub not_before: Timestamp,
@@ -33,15 +34,16 @@ pub struct Signer {
     pub private_key: Vec<u8>,
 }
 
-/// A self-signed certificate that may sign authorities, and those only hubs' certificates.
-pub fn make_root(name: &str, validity: Validity) -> Result<Signer> {
+/// Creates a self-signed certificate that may sign issuing authorities, which in turn may sign only
+/// certificates of hubs.
+pub fn create_root(name: &str, validity: Validity) -> Result<Signer> {
     let key = KeyPair::generate().map_err(Error::internal)?;
     let certificate = authority(name, validity, 1)?.self_signed(&key).map_err(Error::internal)?;
     Ok(Signer { certificate: certificate.pem(), private_key: key.serialize_der() })
 }
 
-/// An authority under `root` that may sign certificates of clients, and no further authorities.
-pub fn make_issuer(name: &str, validity: Validity, root: &Signer) -> Result<Signer> {
+/// Creates an authority below `root` that may sign client certificates, and no further authorities.
+pub fn create_issuer(name: &str, validity: Validity, root: &Signer) -> Result<Signer> {
     let key = KeyPair::generate().map_err(Error::internal)?;
     let mut params = authority(name, validity, 0)?;
     params.use_authority_key_identifier_extension = true;
@@ -77,8 +79,8 @@ fn issuer(authority: &Signer) -> Result<Issuer<'static, KeyPair>> {
     Issuer::from_ca_cert_pem(&authority.certificate, key).map_err(Error::internal)
 }
 
-/// A hub's certificate: its serial number in hex, and itself in PEM form.
-pub fn make_hub_certificate(
+/// Issues a hub's certificate. Returns its serial number in hex and its PEM form.
+pub fn issue_hub_certificate(
     hub_uuid: HubUuid,
     key: &SubjectPublicKeyInfo,
     validity: Validity,
@@ -99,34 +101,12 @@ pub fn make_hub_certificate(
     Ok((serial_number, certificate.pem()))
 }
 
-/// 126 random bits. A serial number is positive and as long as every other: the first byte is neither negative nor zero.
+/// 126 random bits. Serial numbers are positive and of equal length: the first byte is neither
+/// negative nor zero.
 fn new_serial() -> (String, SerialNumber) {
     let mut bytes = sealing::random::<SERIAL_BYTES>();
     if let Some(first) = bytes.first_mut() {
         *first = (*first & 0x3f) | 0x40;
     }
     (hex::encode(bytes), SerialNumber::from_slice(&bytes))
-}
-
-/// What the service goes by of a certificate that a client shows.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shown {
-    /// In hex, as it was recorded when the certificate was issued.
-    pub serial_number: String,
-    /// The hub in its common name; of a certificate that names none, nothing.
-    pub hub_uuid: Option<HubUuid>,
-    pub validity: Validity,
-}
-
-/// Reads a certificate in DER form. Says nothing about who signed it.
-pub fn read(der: &[u8]) -> Option<Shown> {
-    let (_, certificate) = x509_parser::parse_x509_certificate(der).ok()?;
-    let hub_uuid = certificate.subject().iter_common_name().next().and_then(|name| name.as_str().ok()?.parse().ok());
-    let time = |time: x509_parser::time::ASN1Time| Timestamp::from_micros(time.timestamp().saturating_mul(1_000_000));
-    let validity = certificate.validity();
-    Some(Shown {
-        serial_number: hex::encode(certificate.raw_serial()),
-        hub_uuid,
-        validity: Validity { not_before: time(validity.not_before), not_after: time(validity.not_after) },
-    })
 }

@@ -1,8 +1,9 @@
-//! The claim code itself: how one is made, spelled and read. It is a secret: it has no `Display`, and its `Debug` shows the first group alone.
+//! The claim code: generation, formatting and parsing. It is a secret: it has no `Display`, and its
+//! `Debug` shows only the first group.
 
 use crate::sealing;
 
-/// Crockford's base 32: no I, L, O or U, which are mistaken for others.
+/// Crockford's base 32, without I, L, O and U, which are easily misread.
 const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 const SYMBOLS: usize = 16;
 const GROUP: usize = 4;
@@ -21,7 +22,8 @@ impl ClaimCode {
         Self((0..SYMBOLS).rev().map(symbol).collect())
     }
 
-    /// Reads a code however it is spelled: any case, with or without dashes and blanks, `O` for `0`, `I` and `L` for `1`.
+    /// Parses a code in any spelling: any case, with or without dashes and blanks, `O` for `0`, `I`
+    /// and `L` for `1`.
     pub fn parse(text: &str) -> Option<Self> {
         let mut symbols = String::with_capacity(SYMBOLS);
         for c in text.chars().filter(|c| !matches!(c, '-' | ' ')) {
@@ -51,12 +53,12 @@ impl ClaimCode {
         text
     }
 
-    /// Enough to tell codes apart by, too little to claim with.
+    /// The first group: enough to identify a code, too little to claim with.
     pub fn masked(&self) -> String {
         self.0.chars().take(GROUP).chain("-****-****-****".chars()).collect()
     }
 
-    /// What the code is found by.
+    /// The lookup key in the database.
     pub fn hash(&self) -> Vec<u8> {
         sealing::hash(&self.0)
     }
@@ -73,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_code_is_read_as_it_is_spelled_and_as_people_type_it() {
+    fn parsing_accepts_common_misspellings() {
         for _ in 0..100 {
             let code = ClaimCode::generate();
             let spelled = code.spelled();
@@ -86,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_code_is_refused() {
+    fn malformed_codes_are_refused() {
         for text in
             ["", "7K3M", "7K3M-9QXT-0V4B-HD2R-1", "7K3M-9QXT-0V4B-HD2U", "7K3M-9QXT-0V4B-HD2\0", "7K3M-9QXT-0V4B-HD2é"]
         {
@@ -95,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_code_does_not_show_itself() {
+    fn debug_output_masks_the_code() {
         let code = ClaimCode::parse("7K3M-9QXT-0V4B-HD2R").expect("a code");
         assert_eq!(format!("{code:?}"), "7K3M-****-****-****");
     }

@@ -1,57 +1,101 @@
 //! `/tenant/hubs/claim-codes`.
 
-use axum::extract::State;
+use aide::axum::ApiRouter;
+use aide::axum::routing::{delete_with, get_with};
+use axum::extract::{FromRef, State};
 use hub_protocol::{Timestamp, UserUuid};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::{ClaimCode, NewClaimCode, Status, StoredCode, store};
-use crate::app::App;
+use crate::authn::Authn;
 use crate::authz::{Authorized, permission as perm};
+use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::http::answer::{Answer, NoContent};
 use crate::http::check::{Check, filled};
 use crate::http::extract::{Json, Path};
+use crate::http::operation::operation;
 use crate::http::page::{Listed, Page};
+use crate::http::paths::ClaimCodePath;
+
+pub fn routes<S>() -> ApiRouter<S>
+where
+    S: Clone + Send + Sync + 'static,
+    Core: FromRef<S>,
+    Authn: FromRef<S>,
+{
+    ApiRouter::new()
+        .api_route(
+            "/tenant/hubs/claim-codes",
+            get_with(list, operation("claimCodes.list", "tenant-hubs", "Claim codes, newest first"))
+                .post_with(create, operation("claimCodes.create", "tenant-hubs", "Create a claim code")),
+        )
+        .api_route(
+            "/tenant/hubs/claim-codes/{claimCode}",
+            delete_with(
+                delete,
+                operation("claimCodes.delete", "tenant-hubs", "Delete an unused claim code, or revoke a used one"),
+            ),
+        )
+}
 
 const DEFAULT_VALIDITY_SECS: i64 = 7 * 24 * 3600;
 const MAX_VALIDITY_SECS: i64 = 10 * 365 * 24 * 3600;
 const MAX_USES: i64 = 100_000;
 
-/// A claim code to be made.
+/// A claim code to create.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ClaimCodeGenerateRequest {
-    /// When the code ends, at most ten years ahead. This or `validForSeconds`, not both; 7 days from now when neither is given.
+    /// When the code expires, at most ten years ahead. This or `validForSeconds`, not both; 7 days
+    /// from now when neither is given.
     expires_at: Option<Timestamp>,
-    /// 1 second to ten years.
+    /// For how long the code is valid, at most ten years.
+    #[schemars(range(min = 1, max = MAX_VALIDITY_SECS))]
     valid_for_seconds: Option<i64>,
-    /// How many hubs may claim with it: 1 to 100,000, 1 when absent.
+    /// How many hubs may claim with it; 1 when absent.
+    #[schemars(range(min = 1, max = MAX_USES))]
     max_uses: Option<i64>,
-    /// The bundle that hubs get at claim; the tenant's bundles marked `autoApply` when absent. It need not exist yet.
+    /// The bundle that is applied to hubs at their claim; when absent, those of the tenant that are
+    /// marked `autoApply`. It need not exist yet.
     bundle_uuid: Option<Uuid>,
-    /// The label hubs get, in place of their own; at most 200 characters.
+    /// The label that hubs get, in place of their own.
+    #[schemars(length(max = 200), regex(pattern = hub_protocol::patterns::LINE))]
     hub_identifier: Option<String>,
-    /// The app user the hubs will belong to.
+    /// The app user that the hubs will belong to.
     owner_user_uuid: Option<UserUuid>,
-    /// For people; at most 1,000 characters.
+    /// A note for people.
+    #[schemars(length(max = 1000), regex(pattern = hub_protocol::patterns::LINES))]
     note: Option<String>,
 }
 
-/// A claim code. Lists hold the same.
+/// A claim code.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ClaimCodeResponse {
+    /// The code.
     claim_code: String,
+    /// Whether it can be used.
     status: Status,
+    /// When it expires.
     expires_at: Timestamp,
+    /// How many hubs may claim with it.
+    #[schemars(range(min = 1))]
     max_uses: i64,
+    /// How many hubs have claimed with it.
+    #[schemars(range(min = 0))]
     use_count: i64,
+    /// The bundle that is applied to hubs at their claim.
     bundle_uuid: Option<Uuid>,
+    /// The label that hubs get.
     hub_identifier: Option<String>,
+    /// The app user that the hubs will belong to.
     owner_user_uuid: Option<UserUuid>,
+    /// A note for people.
     note: Option<String>,
+    /// When it was created.
     created_at: Timestamp,
 }
 
@@ -78,8 +122,8 @@ impl ClaimCodeGenerateRequest {
         let latest = now.plus_secs(MAX_VALIDITY_SECS);
         let expires_at = match (self.expires_at, self.valid_for_seconds) {
             (Some(at), None) => {
-                check.that(at > now, "expiresAt", "must lie ahead");
-                check.that(at <= latest, "expiresAt", "may be at most ten years ahead");
+                check.that(at > now, "expiresAt", "must be in the future");
+                check.that(at <= latest, "expiresAt", "must be at most ten years ahead");
                 at
             }
             (None, secs) => {
@@ -89,7 +133,7 @@ impl ClaimCodeGenerateRequest {
                 now.plus_secs(secs)
             }
             (Some(at), Some(_)) => {
-                check.that(false, "validForSeconds", "give this or `expiresAt`, not both");
+                check.that(false, "validForSeconds", "must not be given together with `expiresAt`");
                 at
             }
         };
@@ -109,36 +153,36 @@ impl ClaimCodeGenerateRequest {
     }
 }
 
-pub async fn list(
+async fn list(
     auth: Authorized<perm::ClaimCodesRead>,
-    State(app): State<App>,
+    State(core): State<Core>,
     page: Page,
 ) -> Result<Listed<ClaimCodeResponse>> {
-    let mut conn = app.db.read().await?;
-    let (codes, total) = store::list(&mut conn, &auth.scope, &page).await?;
-    let now = app.clock.now();
+    let mut conn = core.db.read().await?;
+    let (codes, total) = store::list(&mut conn, &auth.scope, page.slice()).await?;
+    let now = core.clock.now();
     let codes: Result<Vec<_>> =
-        codes.into_iter().map(|code| Ok(ClaimCodeResponse::new(code.open(&app)?, code, now))).collect();
+        codes.into_iter().map(|code| Ok(ClaimCodeResponse::new(code.open(&core)?, code, now))).collect();
     Ok(page.listed(codes?, total))
 }
 
-pub async fn create(
+async fn create(
     auth: Authorized<perm::ClaimCodesWrite>,
-    State(app): State<App>,
+    State(core): State<Core>,
     Json(request): Json<ClaimCodeGenerateRequest>,
 ) -> Result<Answer<ClaimCodeResponse>> {
-    let now = app.clock.now();
-    let (spelled, code) = super::create(&app, &auth.scope, request.checked(now)?).await?;
+    let now = core.clock.now();
+    let (spelled, code) = super::create(&core, &auth.scope, request.checked(now)?).await?;
     Ok(Answer(ClaimCodeResponse::new(spelled, code, now)))
 }
 
-pub async fn delete(
+async fn delete(
     auth: Authorized<perm::ClaimCodesWrite>,
-    State(app): State<App>,
-    Path(claim_code): Path<String>,
+    State(core): State<Core>,
+    Path(ClaimCodePath { claim_code }): Path<ClaimCodePath>,
 ) -> Result<NoContent> {
-    // What is no code at all is one that does not exist.
+    // A malformed code is treated as one that does not exist.
     let code = ClaimCode::parse(&claim_code).ok_or_else(|| Error::not_found("claim code"))?;
-    super::delete(&app, &auth.scope, &code).await?;
+    super::delete(&core, &auth.scope, &code).await?;
     Ok(NoContent)
 }

@@ -1,5 +1,6 @@
-//! Claim codes: what a tenant hands out so that a hub may become its own. A code is found by its hash and kept sealed; it is never logged, and its
-//! uses are counted in the transaction of the claim that uses it up.
+//! Claim codes, which a tenant issues so that a hub can join it. A code is looked up by its hash
+//! and stored sealed. It is never logged, and a use is counted in the transaction of the claim that
+//! consumes it.
 
 mod code;
 pub mod http;
@@ -12,26 +13,29 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::app::App;
+use crate::audit::Audit;
 use crate::authz::Scope;
+use crate::core::Core;
 use crate::db::{Conn, Tx};
-use crate::domain::audit::Audit;
 use crate::error::{Error, Result};
 use crate::sealing::stored::{CLAIM_CODE, row_of_bytes};
 
-/// Where a code stands; the first that applies.
+/// The status of a claim code: the first that applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[schemars(rename = "ClaimCodeStatus")]
 pub enum Status {
+    /// It was revoked.
     Revoked,
-    /// Used as often as it may be.
+    /// It was used as often as allowed.
     Used,
+    /// It has expired.
     Expired,
     /// It can be used.
     Pending,
 }
 
-/// A code about to be handed out.
+/// The parameters of a new code.
 #[derive(Debug)]
 pub struct NewClaimCode {
     pub expires_at: Timestamp,
@@ -42,7 +46,7 @@ pub struct NewClaimCode {
     pub note: Option<String>,
 }
 
-/// A code as it is stored.
+/// A stored code.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub struct StoredCode {
     pub code_hash: Vec<u8>,
@@ -72,7 +76,7 @@ impl StoredCode {
         }
     }
 
-    /// As the audit log shows it: all but the code.
+    /// The representation in the audit log, without the code itself.
     fn state(&self) -> Value {
         json!({
             "maxUses": self.max_uses,
@@ -86,21 +90,21 @@ impl StoredCode {
         })
     }
 
-    fn open(&self, app: &App) -> Result<String> {
+    fn open(&self, core: &Core) -> Result<String> {
         let code =
-            app.sealer.open(CLAIM_CODE, &row_of_bytes(&self.code_hash), &self.sealed_code).map_err(Error::internal)?;
+            core.sealer.open(CLAIM_CODE, &row_of_bytes(&self.code_hash), &self.sealed_code).map_err(Error::internal)?;
         String::from_utf8(code).map_err(Error::internal)
     }
 }
 
-/// Makes a code and tells it.
-pub async fn create(app: &App, scope: &Scope, new: NewClaimCode) -> Result<(String, StoredCode)> {
-    let now = app.clock.now();
+/// Creates a code and returns it in clear.
+pub async fn create(core: &Core, scope: &Scope, new: NewClaimCode) -> Result<(String, StoredCode)> {
+    let now = core.clock.now();
     let code = ClaimCode::generate();
     let spelled = code.spelled();
     let code_hash = code.hash();
     let stored = StoredCode {
-        sealed_code: app.sealer.seal(CLAIM_CODE, &row_of_bytes(&code_hash), spelled.as_bytes()),
+        sealed_code: core.sealer.seal(CLAIM_CODE, &row_of_bytes(&code_hash), spelled.as_bytes()),
         code_hash,
         tenant_uuid: scope.tenant_uuid(),
         max_uses: new.max_uses,
@@ -113,19 +117,20 @@ pub async fn create(app: &App, scope: &Scope, new: NewClaimCode) -> Result<(Stri
         revoked_at: None,
         created_at: now,
     };
-    let mut tx = app.db.begin().await?;
+    let mut tx = core.db.begin().await?;
     store::insert(&mut tx, scope, &stored).await?;
     let audit = Audit::new(scope, "claim_code.create", code.masked(), now);
     tx.commit(audit.changed(None, Some(stored.state()))).await?;
     Ok((spelled, stored))
 }
 
-/// Removes a code that no hub has used, and revokes one that a hub has: what a hub came by stays on record.
-pub async fn delete(app: &App, scope: &Scope, code: &ClaimCode) -> Result<()> {
-    let now = app.clock.now();
+/// Deletes an unused code, and revokes a used one: the record of which code a hub was claimed with
+/// is kept.
+pub async fn delete(core: &Core, scope: &Scope, code: &ClaimCode) -> Result<()> {
+    let now = core.clock.now();
     let hash = code.hash();
-    let mut tx = app.db.begin().await?;
-    // Whoever claims with it meanwhile is before this or after it.
+    let mut tx = core.db.begin().await?;
+    // A concurrent claim with the code commits either before this lock or after this transaction.
     let before = store::lock(&mut tx, scope, &hash).await?.ok_or_else(|| Error::not_found("claim code"))?;
     let (action, after) = match before.use_count {
         0 => {
@@ -142,17 +147,18 @@ pub async fn delete(app: &App, scope: &Scope, code: &ClaimCode) -> Result<()> {
     tx.commit(Audit::new(scope, action, code.masked(), now).changed(Some(before.state()), after)).await
 }
 
-/// Revokes all codes of a tenant that goes; answers how many.
+/// Revokes all codes of a tenant that is being deleted, and returns their number.
 pub async fn revoke_all(tx: &mut Tx, scope: &Scope, now: Timestamp) -> Result<u64> {
     store::revoke_all(tx, scope, now).await
 }
 
-/// The code of whichever tenant handed it out: a hub that claims knows none.
+/// Finds a code of any tenant: a hub that claims does not know its tenant yet.
 pub async fn find(conn: &mut Conn, code: &ClaimCode) -> Result<Option<StoredCode>> {
     store::find(conn, &code.hash()).await
 }
 
-/// Uses the code once; false when, by now, it cannot be used. Of those who race for the last use one wins.
-pub async fn take_use(tx: &mut Tx, code: &StoredCode, now: Timestamp) -> Result<bool> {
-    store::take_use(tx, &code.code_hash, now).await
+/// Consumes one use of the code. Returns false if the code can no longer be used. Of concurrent
+/// claims for the last use, one succeeds.
+pub async fn consume_use(tx: &mut Tx, code: &StoredCode, now: Timestamp) -> Result<bool> {
+    store::consume_use(tx, &code.code_hash, now).await
 }

@@ -4,16 +4,17 @@ use hub_protocol::Timestamp;
 
 use super::StoredCode;
 use crate::authz::Scope;
-use crate::db::{Conn, Tx, sql};
+use crate::db::{Conn, Slice, Tx, sql};
 use crate::error::Result;
-use crate::http::page::{MAX_OFFSET, Page};
 
-const COLUMNS: &str = "c.code_hash, c.tenant_uuid, c.sealed_code, c.max_uses, c.use_count, c.bundle_uuid, c.hub_identifier, \
-    c.owner_user_uuid, c.note, c.expires_at, c.revoked_at, c.created_at";
+const COLUMNS: &str = "c.code_hash, c.tenant_uuid, c.sealed_code, c.max_uses, c.use_count, \
+    c.bundle_uuid, c.hub_identifier, c.owner_user_uuid, c.note, c.expires_at, c.revoked_at, \
+    c.created_at";
 
 pub async fn insert(tx: &mut Tx, scope: &Scope, code: &StoredCode) -> Result<()> {
-    sql("INSERT INTO claim_codes (code_hash, tenant_uuid, sealed_code, max_uses, use_count, bundle_uuid, hub_identifier, \
-         owner_user_uuid, note, expires_at, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)")
+    sql("INSERT INTO claim_codes (code_hash, tenant_uuid, sealed_code, max_uses, use_count, \
+         bundle_uuid, hub_identifier, owner_user_uuid, note, expires_at, created_at) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)")
     .bind(code.code_hash.clone())
     .bind(scope.tenant_uuid())
     .bind(code.sealed_code.clone())
@@ -25,47 +26,37 @@ pub async fn insert(tx: &mut Tx, scope: &Scope, code: &StoredCode) -> Result<()>
     .bind(code.note.clone())
     .bind(code.expires_at)
     .bind(code.created_at)
-    .execute(tx)
-    .await?;
-    Ok(())
-}
-
-/// Newest first, and how many there are.
-pub async fn list(conn: &mut Conn, scope: &Scope, page: &Page) -> Result<(Vec<StoredCode>, i64)> {
-    let codes = sql(&format!(
-        "SELECT {COLUMNS} FROM claim_codes c WHERE c.tenant_uuid = $1 \
-         ORDER BY c.created_at DESC, c.code_hash DESC LIMIT $2 OFFSET $3"
-    ))
-    .bind(scope.tenant_uuid())
-    .bind(page.size)
-    .bind(page.offset)
-    .all(conn)
-    .await?;
-    let (total,): (i64,) =
-        sql("SELECT COUNT(*) FROM (SELECT 1 FROM claim_codes WHERE tenant_uuid = $1 LIMIT $2) AS counted")
-            .bind(scope.tenant_uuid())
-            .bind(MAX_OFFSET)
-            .one(conn)
-            .await?;
-    Ok((codes, total))
-}
-
-/// Of any tenant that still exists: the code is what tells which.
-pub async fn find(conn: &mut Conn, code_hash: &[u8]) -> Result<Option<StoredCode>> {
-    sql(&format!(
-        "SELECT {COLUMNS} FROM claim_codes c JOIN tenants t ON t.tenant_uuid = c.tenant_uuid \
-         WHERE c.code_hash = $1 AND t.deleted_at IS NULL"
-    ))
-    .bind(code_hash)
-    .optional(conn)
+    .run(tx)
     .await
 }
 
-/// The tenant's code, which nobody else changes until the transaction ends.
+/// Newest first, and how many there are.
+pub async fn list(conn: &mut Conn, scope: &Scope, slice: Slice) -> Result<(Vec<StoredCode>, i64)> {
+    sql("FROM claim_codes c WHERE c.tenant_uuid = $1")
+        .bind(scope.tenant_uuid())
+        .page(conn, COLUMNS, &["c.created_at DESC, c.code_hash DESC"], slice)
+        .await
+}
+
+/// Of any tenant that is not deleted: the code identifies the tenant.
+pub async fn find(conn: &mut Conn, code_hash: &[u8]) -> Result<Option<StoredCode>> {
+    sql("SELECT ")
+        .push(COLUMNS)
+        .push(
+            " FROM claim_codes c JOIN tenants t ON t.tenant_uuid = c.tenant_uuid \
+         WHERE c.code_hash = $1 AND t.deleted_at IS NULL",
+        )
+        .bind(code_hash)
+        .optional(conn)
+        .await
+}
+
+/// The tenant's code, locked until the transaction ends.
 pub async fn lock(tx: &mut Tx, scope: &Scope, code_hash: &[u8]) -> Result<Option<StoredCode>> {
-    let lock = tx.dialect().for_update();
-    sql(&format!("SELECT {COLUMNS} FROM claim_codes c WHERE c.code_hash = $1 AND c.tenant_uuid = $2"))
-        .push(lock)
+    sql("SELECT ")
+        .push(COLUMNS)
+        .push(" FROM claim_codes c WHERE c.code_hash = $1 AND c.tenant_uuid = $2")
+        .for_update(tx)
         .bind(code_hash)
         .bind(scope.tenant_uuid())
         .optional(tx)
@@ -76,9 +67,8 @@ pub async fn delete(tx: &mut Tx, scope: &Scope, code_hash: &[u8]) -> Result<()> 
     sql("DELETE FROM claim_codes WHERE code_hash = $1 AND tenant_uuid = $2")
         .bind(code_hash)
         .bind(scope.tenant_uuid())
-        .execute(tx)
-        .await?;
-    Ok(())
+        .run(tx)
+        .await
 }
 
 pub async fn revoke(tx: &mut Tx, scope: &Scope, code_hash: &[u8], now: Timestamp) -> Result<()> {
@@ -86,9 +76,8 @@ pub async fn revoke(tx: &mut Tx, scope: &Scope, code_hash: &[u8], now: Timestamp
         .bind(code_hash)
         .bind(scope.tenant_uuid())
         .bind(now)
-        .execute(tx)
-        .await?;
-    Ok(())
+        .run(tx)
+        .await
 }
 
 pub async fn revoke_all(tx: &mut Tx, scope: &Scope, now: Timestamp) -> Result<u64> {
@@ -99,12 +88,12 @@ pub async fn revoke_all(tx: &mut Tx, scope: &Scope, now: Timestamp) -> Result<u6
         .await
 }
 
-pub async fn take_use(tx: &mut Tx, code_hash: &[u8], now: Timestamp) -> Result<bool> {
-    let taken = sql("UPDATE claim_codes SET use_count = use_count + 1 \
+pub async fn consume_use(tx: &mut Tx, code_hash: &[u8], now: Timestamp) -> Result<bool> {
+    let updated = sql("UPDATE claim_codes SET use_count = use_count + 1 \
          WHERE code_hash = $1 AND use_count < max_uses AND revoked_at IS NULL AND expires_at > $2")
     .bind(code_hash)
     .bind(now)
     .execute(tx)
     .await?;
-    Ok(taken > 0)
+    Ok(updated > 0)
 }

@@ -1,80 +1,142 @@
 //! `/tenant/test`, `/tenant/units/{tenantUuid}/test` and `/platform/permission-cache`.
 
-use axum::extract::State;
+use aide::axum::ApiRouter;
+use aide::axum::routing::get_with;
+use axum::extract::{FromRef, State};
 use hub_protocol::{PersonaUuid, TenantUuid, Timestamp, UserUuid};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::store;
-use crate::app::App;
+use crate::authn::Authn;
+use crate::authn::{LEASE, Statistics};
 use crate::authz::permission::{BITS, Diagnostics, Role};
-use crate::authz::{Authorized, Caller, LEASE, PlatformAdmin, Statistics};
+use crate::authz::{Authorized, Caller, PlatformAdmin};
+use crate::core::Core;
+use crate::domain::{accounts, tenants};
 use crate::error::Result;
 use crate::http::answer::Answer;
 use crate::http::client_address::ClientAddress;
-use crate::http::request_id;
+use crate::http::operation::operation;
+use crate::request_id;
+
+pub fn routes<S>() -> ApiRouter<S>
+where
+    S: Clone + Send + Sync + 'static,
+    Core: FromRef<S>,
+    Authn: FromRef<S>,
+{
+    ApiRouter::new()
+        .api_route(
+            "/tenant/test",
+            get_with(test, operation("diagnostics.test", "tenant-diagnostics", "The caller as the service sees it")),
+        )
+        .api_route(
+            "/tenant/units/{tenantUuid}/test",
+            get_with(
+                test,
+                operation(
+                    "diagnostics.testUnit",
+                    "tenant-diagnostics",
+                    "The caller as the service sees it in a tenant",
+                ),
+            ),
+        )
+        .api_route(
+            "/platform/permission-cache",
+            get_with(
+                permission_cache,
+                operation("permissionCache.get", "platform", "Statistics of this replica's permission cache"),
+            )
+            .delete_with(
+                forget_permissions,
+                operation("permissionCache.clear", "platform", "Clear the permission cache on every replica"),
+            ),
+        )
+}
 
 /// What a request was recognised by.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Credential {
+    /// The access token of a user.
     UserToken,
+    /// An API key.
     ApiKey,
 }
 
+/// The person who calls.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DiagnosedUser {
+    /// The account.
     user_uuid: UserUuid,
-    /// Your persona in the tenant.
+    /// The persona in the tenant.
     persona_uuid: PersonaUuid,
+    /// The e-mail address of the account.
     email: String,
+    /// The name shown to others.
     nickname: Option<String>,
+    /// Whether the person is a platform administrator.
     platform_admin: bool,
 }
 
+/// The API key that calls.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DiagnosedApiKey {
+    /// The id of the key.
+    #[schemars(range(min = 1))]
     api_key_id: i64,
+    /// The beginning of the key.
     key_prefix: String,
+    /// The name of the key.
     name: String,
+    /// What the key may do.
     scopes: Vec<String>,
+    /// Requests allowed a minute.
+    #[schemars(range(min = 1))]
     rate_limit_per_minute: i64,
+    /// When the key expires; null when it does not.
     expires_at: Option<Timestamp>,
 }
 
-/// Who the service takes the caller for, and what they may do.
+/// Who the service takes the caller for, and what the caller may do.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DiagnosticsResponse {
+    /// The tenant.
     tenant_uuid: TenantUuid,
+    /// The name of the tenant.
     tenant_name: String,
+    /// What the request was recognised by.
     credential: Credential,
-    /// Of a user token.
+    /// The person, where the credential is a user token.
     user: Option<DiagnosedUser>,
-    /// Of an API key.
+    /// The key, where the credential is an API key.
     api_key: Option<DiagnosedApiKey>,
+    /// The role of the person in the tenant.
     role: Option<Role>,
-    /// A role's permissions by name; an API key's scopes.
+    /// The permissions of the role by name, or the scopes of the API key.
     permissions: Vec<String>,
-    /// A role's permission bits, added up; 0 for an API key, which has scopes instead.
+    /// The permission bits of the role, added up; 0 for an API key, which has scopes instead.
     permission_code: u8,
+    /// The `X-Request-Id` of this request.
     request_id: String,
-    /// Where the request came from.
+    /// The address that the request came from.
     address: Option<String>,
+    /// The time of the service.
     server_time: Timestamp,
 }
 
-pub async fn test(
+async fn test(
     auth: Authorized<Diagnostics>,
-    State(app): State<App>,
+    State(authn): State<Authn>,
     ClientAddress(address): ClientAddress,
 ) -> Result<Answer<DiagnosticsResponse>> {
-    let mut conn = app.db.read().await?;
+    let mut conn = authn.core.db.read().await?;
     let mut response = DiagnosticsResponse {
         tenant_uuid: auth.scope.tenant_uuid(),
-        tenant_name: store::tenant_name(&mut conn, &auth.scope).await?.unwrap_or_default(),
+        tenant_name: tenants::name(&mut conn, auth.scope.tenant_uuid()).await?.unwrap_or_default(),
         credential: Credential::ApiKey,
         user: None,
         api_key: None,
@@ -83,11 +145,11 @@ pub async fn test(
         permission_code: 0,
         request_id: request_id::current(),
         address: address.map(|address| address.to_string()),
-        server_time: app.clock.now(),
+        server_time: authn.core.clock.now(),
     };
     match auth.caller {
         Caller::Member { user, persona_uuid, role } => {
-            let (email, nickname) = store::profile(&mut conn, user.user_uuid).await?.unwrap_or_default();
+            let (email, nickname) = accounts::profile(&mut conn, user.user_uuid).await?.unwrap_or_default();
             let (user_uuid, platform_admin) = (user.user_uuid, user.is_platform_admin);
             response.credential = Credential::UserToken;
             response.user = Some(DiagnosedUser { user_uuid, persona_uuid, email, nickname, platform_admin });
@@ -111,16 +173,19 @@ pub async fn test(
     Ok(Answer(response))
 }
 
-/// What this replica remembers about callers. The counts begin with its start.
+/// The permission cache of this replica. The counts start with the process.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PermissionCacheResponse {
-    /// How long an answer of the database is trusted.
+    /// How long an entry is valid, in milliseconds.
     lease_millis: u64,
+    /// Cached entries.
     entries: u64,
+    /// Lookups that found an entry.
     hits: u64,
+    /// Lookups that read the database.
     misses: u64,
-    /// How often all was forgotten.
+    /// How often the whole cache was cleared.
     invalidations: u64,
 }
 
@@ -130,14 +195,15 @@ impl From<Statistics> for PermissionCacheResponse {
     }
 }
 
-pub async fn permission_cache(_: PlatformAdmin, State(app): State<App>) -> Answer<PermissionCacheResponse> {
-    Answer(app.permissions.statistics().into())
+async fn permission_cache(_: PlatformAdmin, State(authn): State<Authn>) -> Answer<PermissionCacheResponse> {
+    Answer(authn.permissions.statistics().into())
 }
 
-/// When this is answered, no replica goes by anything it read before. The numbers are those just before.
-pub async fn forget_permissions(
+/// When this returns, no replica uses permissions it cached before. The response shows the
+/// statistics from just before the clearing.
+async fn forget_permissions(
     PlatformAdmin(admin): PlatformAdmin,
-    State(app): State<App>,
+    State(authn): State<Authn>,
 ) -> Result<Answer<PermissionCacheResponse>> {
-    Ok(Answer(super::forget_permissions(&app, &admin).await?.into()))
+    Ok(Answer(super::forget_permissions(&authn, &admin).await?.into()))
 }

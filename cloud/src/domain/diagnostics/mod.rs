@@ -1,20 +1,19 @@
-//! What the service takes a caller for, and what it remembers about callers: for whoever wonders why they are refused. Tells a caller nothing that is
-//! not their own.
+//! Shows how the service sees a caller and what it caches about callers, to explain why a request
+//! is refused. A caller sees only its own data.
 
 pub mod http;
-mod store;
 
-use crate::app::App;
+use crate::audit::Audit;
+use crate::authn::Authn;
+use crate::authn::Statistics;
 use crate::authn::user::User;
-use crate::authz::Statistics;
-use crate::domain::audit::Audit;
 use crate::error::Result;
 
-/// Has every replica read anew who may do what.
-async fn forget_permissions(app: &App, admin: &User) -> Result<Statistics> {
-    let tx = app.db.begin().await?;
-    let forgotten = app.permissions.statistics();
-    tx.commit(Audit::by_user(admin, "permission_cache.clear", "permission-cache", app.clock.now())).await?;
-    app.permissions.settle().await;
+/// Clears the permission cache on every replica.
+async fn forget_permissions(authn: &Authn, admin: &User) -> Result<Statistics> {
+    let mut tx = authn.core.db.begin().await?;
+    let forgotten = authn.permissions.statistics();
+    authn.permissions.wait_out_lease_after(&mut tx);
+    tx.commit(Audit::new(admin, "permission_cache.clear", "permission-cache", authn.core.clock.now())).await?;
     Ok(forgotten)
 }

@@ -11,19 +11,11 @@ use crate::authz::Scope;
 use crate::db::{Conn, Tx, sql};
 use crate::error::{Error, Result};
 
-const COLUMNS: &str = "address, name, alias, powered, discovering, address_type, manufacturer, modalias, role, supplier_uuid, \
-    first_seen_at, last_seen_at";
+const COLUMNS: &str = "address, name, alias, powered, discovering, address_type, manufacturer, \
+    modalias, role, supplier_uuid, first_seen_at, last_seen_at";
 
-const ROLES: [(AdapterRole, &str); 3] =
-    [(AdapterRole::Scanner, "SCANNER"), (AdapterRole::Connector, "CONNECTOR"), (AdapterRole::Disabled, "DISABLED")];
-
-fn role_name(role: AdapterRole) -> &'static str {
-    ROLES.into_iter().find(|(known, _)| *known == role).map_or("SCANNER", |(_, name)| name)
-}
-
-fn role_of(name: &str) -> Result<AdapterRole> {
-    let role = ROLES.into_iter().find(|(_, known)| *known == name).map(|(role, _)| role);
-    role.ok_or_else(|| Error::internal(format!("a stored adapter role is `{name}`")))
+fn role_of(name: String) -> Result<AdapterRole> {
+    AdapterRole::try_from(name).map_err(Error::internal)
 }
 
 #[derive(sqlx::FromRow)]
@@ -45,7 +37,7 @@ struct Row {
 impl Row {
     fn into_view(self) -> Result<AdapterView> {
         Ok(AdapterView {
-            role: self.role.as_deref().map(role_of).transpose()?,
+            role: self.role.map(role_of).transpose()?,
             address: self.address,
             name: self.name,
             alias: self.alias,
@@ -61,29 +53,33 @@ impl Row {
     }
 }
 
-/// A hub has few: those it has now, those [`forget_oldest`] keeps, and those an operator decided about.
+/// A hub has few adapters: the present ones, those that [`forget_oldest`] keeps, and those an
+/// operator configured.
 pub async fn list(conn: &mut Conn, scope: &Scope, hub_uuid: HubUuid) -> Result<Vec<AdapterView>> {
-    let rows: Vec<Row> = sql(&format!(
-        "SELECT {COLUMNS} FROM hub_adapters WHERE hub_uuid = $1 AND tenant_uuid = $2 ORDER BY address LIMIT 1000"
-    ))
-    .bind(hub_uuid)
-    .bind(scope.tenant_uuid())
-    .all(conn)
-    .await?;
+    let rows: Vec<Row> = sql("SELECT ")
+        .push(COLUMNS)
+        .push(
+            " FROM hub_adapters WHERE hub_uuid = $1 AND tenant_uuid = $2 \
+             ORDER BY address LIMIT 1000",
+        )
+        .bind(hub_uuid)
+        .bind(scope.tenant_uuid())
+        .all(conn)
+        .await?;
     rows.into_iter().map(Row::into_view).collect()
 }
 
-/// The roles operators gave, by address.
+/// The roles set by operators, by address.
 pub async fn roles(conn: &mut Conn, hub_uuid: HubUuid) -> Result<BTreeMap<String, AdapterRole>> {
     let rows: Vec<(String, String)> =
         sql("SELECT address, role FROM hub_adapters WHERE hub_uuid = $1 AND role IS NOT NULL")
             .bind(hub_uuid)
             .all(conn)
             .await?;
-    rows.into_iter().map(|(address, role)| Ok((address, role_of(&role)?))).collect()
+    rows.into_iter().map(|(address, role)| Ok((address, role_of(role)?))).collect()
 }
 
-/// How many adapters of the hub are not among these; all of them are powered off after it.
+/// Marks the hub's adapters that are not in the list as powered off and returns how many.
 pub async fn power_off_others(tx: &mut Tx, hub_uuid: HubUuid, adapters: &[Adapter]) -> Result<i64> {
     let mut statement =
         sql("UPDATE hub_adapters SET powered = $1, discovering = $1 WHERE hub_uuid = $2").bind(false).bind(hub_uuid);
@@ -96,12 +92,13 @@ pub async fn power_off_others(tx: &mut Tx, hub_uuid: HubUuid, adapters: &[Adapte
 
 pub async fn upsert(tx: &mut Tx, hub: &Hub, adapters: &[Adapter], now: Timestamp) -> Result<()> {
     for adapter in adapters {
-        sql("INSERT INTO hub_adapters (hub_uuid, tenant_uuid, address, name, alias, powered, discovering, address_type, \
-             manufacturer, modalias, first_seen_at, last_seen_at) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11) \
-             ON CONFLICT (hub_uuid, address) DO UPDATE SET name = excluded.name, alias = excluded.alias, \
-             powered = excluded.powered, discovering = excluded.discovering, address_type = excluded.address_type, \
-             manufacturer = excluded.manufacturer, modalias = excluded.modalias, last_seen_at = excluded.last_seen_at")
+        sql("INSERT INTO hub_adapters (hub_uuid, tenant_uuid, address, name, alias, powered, \
+             discovering, address_type, manufacturer, modalias, first_seen_at, last_seen_at) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11) ON CONFLICT (hub_uuid, \
+             address) DO UPDATE SET name = excluded.name, alias = excluded.alias, \
+             powered = excluded.powered, discovering = excluded.discovering, \
+             address_type = excluded.address_type, manufacturer = excluded.manufacturer, \
+             modalias = excluded.modalias, last_seen_at = excluded.last_seen_at")
         .bind(hub.hub_uuid)
         .bind(hub.tenant_uuid)
         .bind(adapter.address.as_str())
@@ -119,28 +116,28 @@ pub async fn upsert(tx: &mut Tx, hub: &Hub, adapters: &[Adapter], now: Timestamp
     Ok(())
 }
 
-/// Keeps the adapters that were seen last, and those that an operator decided about.
+/// Keeps the `keep` adapters seen last and those an operator configured.
 pub async fn forget_oldest(tx: &mut Tx, hub_uuid: HubUuid, keep: i64) -> Result<()> {
-    sql("DELETE FROM hub_adapters WHERE hub_uuid = $1 AND role IS NULL AND supplier_uuid IS NULL AND address NOT IN \
-         (SELECT address FROM hub_adapters WHERE hub_uuid = $1 ORDER BY last_seen_at DESC, address LIMIT $2)")
+    sql("DELETE FROM hub_adapters WHERE hub_uuid = $1 AND role IS NULL AND supplier_uuid IS NULL \
+         AND address NOT IN (SELECT address FROM hub_adapters WHERE hub_uuid = $1 \
+         ORDER BY last_seen_at DESC, address LIMIT $2)")
     .bind(hub_uuid)
     .bind(keep)
-    .execute(tx)
-    .await?;
-    Ok(())
+    .run(tx)
+    .await
 }
 
-/// The adapter, which nobody else changes until the transaction ends.
+/// The adapter, locked until the transaction ends.
 pub async fn lock(tx: &mut Tx, scope: &Scope, hub_uuid: HubUuid, address: &str) -> Result<Option<AdapterView>> {
-    let lock = tx.dialect().for_update();
-    let row: Option<Row> =
-        sql(&format!("SELECT {COLUMNS} FROM hub_adapters WHERE hub_uuid = $1 AND tenant_uuid = $2 AND address = $3"))
-            .push(lock)
-            .bind(hub_uuid)
-            .bind(scope.tenant_uuid())
-            .bind(address)
-            .optional(tx)
-            .await?;
+    let row: Option<Row> = sql("SELECT ")
+        .push(COLUMNS)
+        .push(" FROM hub_adapters WHERE hub_uuid = $1 AND tenant_uuid = $2 AND address = $3")
+        .for_update(tx)
+        .bind(hub_uuid)
+        .bind(scope.tenant_uuid())
+        .bind(address)
+        .optional(tx)
+        .await?;
     row.map(Row::into_view).transpose()
 }
 
@@ -151,14 +148,14 @@ pub async fn update(
     address: &str,
     update: AdapterUpdate,
 ) -> Result<AdapterView> {
-    let row: Row = sql(&format!(
-        "UPDATE hub_adapters SET role = COALESCE($4, role), supplier_uuid = COALESCE($5, supplier_uuid) \
-         WHERE hub_uuid = $1 AND tenant_uuid = $2 AND address = $3 RETURNING {COLUMNS}"
-    ))
+    let row: Row = sql("UPDATE hub_adapters SET role = COALESCE($4, role), \
+         supplier_uuid = COALESCE($5, supplier_uuid) \
+         WHERE hub_uuid = $1 AND tenant_uuid = $2 AND address = $3 RETURNING ")
+    .push(COLUMNS)
     .bind(hub_uuid)
     .bind(scope.tenant_uuid())
     .bind(address)
-    .bind(update.role.map(role_name))
+    .bind(update.role.map(AdapterRole::name))
     .bind(update.supplier_uuid)
     .one(tx)
     .await?;

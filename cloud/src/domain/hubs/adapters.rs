@@ -1,4 +1,5 @@
-//! The Bluetooth adapters of hubs: what each hub reports of its own, and what operators decide about them. A report never touches the decisions.
+//! The Bluetooth adapters of hubs: what a hub reports about them, and what operators decide. A
+//! report never changes the decisions.
 
 use std::collections::HashSet;
 
@@ -8,71 +9,81 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{adapter_store as store, desired};
-use crate::app::App;
+use super::{Hubs, adapter_store as store};
+use crate::audit::Audit;
 use crate::authn::hub::Hub;
 use crate::authz::Scope;
-use crate::domain::audit::Audit;
 use crate::error::{Error, Result};
 use crate::http::check::Check;
-use crate::ingest::{known_answer, remember_answer};
+use crate::ingest::{store_answer, stored_answer};
 
 const MAX_ADAPTERS: usize = 64;
-/// The kind under which `upload_keys` remembers snapshots.
+/// The kind under which `upload_keys` stores snapshots.
 const SNAPSHOT: &str = "ADAPTERS";
-/// Adapters remembered for a hub, so that one that invents addresses does not fill the database.
+/// Adapters stored for a hub, so that a hub that invents addresses cannot fill the database.
 const MAX_REMEMBERED: i64 = 256;
 
 /// A Bluetooth adapter of a hub.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AdapterView {
+    /// The address of the adapter, which identifies it.
+    #[schemars(regex(pattern = hub_protocol::patterns::ADDRESS))]
     pub address: String,
+    /// The name that the kernel gave it, such as `hci0`.
     pub name: String,
+    /// The name that it advertises.
     pub alias: Option<String>,
+    /// Whether it is switched on.
     pub powered: bool,
+    /// Whether it is scanning.
     pub discovering: Option<bool>,
+    /// `public` or `random`.
     pub address_type: Option<String>,
+    /// Company identifier of the maker of the controller, or its name.
     pub manufacturer: Option<String>,
+    /// The hardware as the kernel names it.
     pub modalias: Option<String>,
-    /// Set by an operator; an adapter without one scans.
+    /// What an operator set; an adapter without a role scans.
     pub role: Option<AdapterRole>,
-    /// Set by an operator.
+    /// The tenant, if an operator set it.
     #[serde(rename = "supplier_uuid")]
     pub supplier_uuid: Option<TenantUuid>,
+    /// When the hub first reported it.
     pub first_seen_at: Timestamp,
     /// When the hub last reported it.
     pub last_seen_at: Timestamp,
 }
 
-/// What an operator decides about an adapter; what is not given stays.
+/// An operator's changes to an adapter; absent fields keep their value.
 #[derive(Clone, Copy, Debug)]
 pub struct AdapterUpdate {
     pub role: Option<AdapterRole>,
     pub supplier_uuid: Option<TenantUuid>,
 }
 
-/// `AA:BB:CC:DD:EE:FF` in upper case, if the text is such an address.
+/// The address in upper case (`AA:BB:CC:DD:EE:FF`), if the text is one.
 pub fn normalized_address(text: &str) -> Option<String> {
     let groups = text.split(':').filter(|group| group.len() == 2 && group.bytes().all(|byte| byte.is_ascii_hexdigit()));
     (text.len() == 17 && groups.count() == 6).then(|| text.to_ascii_uppercase())
 }
 
-/// Stores what the hub has now; once for a key, and answered alike from then on. Adapters it had before and does not name are marked as powered off; they stay, as do their roles, since adapters
-/// come back.
+/// Stores a snapshot of the hub's adapters. A snapshot is stored once for an idempotency key;
+/// repeating it returns the same result. Adapters that are missing from the snapshot are marked as
+/// powered off. They and their roles are kept, since adapters come back.
 pub async fn store_snapshot(
-    app: &App,
+    hubs: &Hubs,
     hub: &Hub,
     key: Option<&str>,
     snapshot: AdapterSnapshot,
 ) -> Result<AdapterSnapshotResult> {
     let adapters = checked(snapshot)?;
-    let now = app.clock.now();
-    let mut tx = app.db.begin().await?;
-    // The hub's row is locked by this, so that two snapshots of one hub follow each other.
+    let now = hubs.core.clock.now();
+    let mut tx = hubs.core.db.begin().await?;
+    // This locks the hub's row, so that two snapshots of one hub are serialized.
     super::store::touch(&mut tx, hub.hub_uuid, now).await?;
     if let Some(key) = key
-        && let Some(answer) = known_answer(&mut tx, hub.hub_uuid, SNAPSHOT, key).await?
+        && let Some(answer) = stored_answer(&mut tx, hub.hub_uuid, SNAPSHOT, key).await?
     {
         return serde_json::from_str(&answer).map_err(Error::internal);
     }
@@ -82,7 +93,7 @@ pub async fn store_snapshot(
     let result = AdapterSnapshotResult { upserted: adapters.len().try_into().unwrap_or(i64::MAX), powered_off };
     if let Some(key) = key {
         let answer = serde_json::to_string(&result).map_err(Error::internal)?;
-        remember_answer(&mut tx, hub.hub_uuid, SNAPSHOT, key, &answer, now).await?;
+        store_answer(&mut tx, hub.hub_uuid, SNAPSHOT, key, &answer, now).await?;
     }
     tx.commit_unaudited("a hub's report about itself").await?;
     Ok(result)
@@ -99,7 +110,7 @@ fn checked(snapshot: AdapterSnapshot) -> Result<Vec<Adapter>> {
         let field = |name: &str| format!("adapters[{index}].{name}");
         match normalized_address(&adapter.address) {
             Some(address) => {
-                check.that(seen.insert(address.clone()), field("address"), "is the address of another entry too");
+                check.that(seen.insert(address.clone()), field("address"), "repeats the address of another entry");
                 adapter.address = address;
             }
             None => check.that(false, field("address"), "must be an address such as 00:1A:7D:DA:71:13"),
@@ -114,9 +125,10 @@ fn checked(snapshot: AdapterSnapshot) -> Result<Vec<Adapter>> {
     Ok(adapters)
 }
 
-/// Changes what an operator decides. A role is part of the hub's desired state; the supplier is not.
+/// Changes what operators decide about an adapter. The role is part of the hub's desired state; the
+/// supplier is not.
 pub async fn update(
-    app: &App,
+    hubs: &Hubs,
     scope: &Scope,
     hub_uuid: HubUuid,
     address: &str,
@@ -129,11 +141,11 @@ pub async fn update(
         ));
     }
     let address = normalized_address(address).ok_or_else(|| Error::not_found("adapter"))?;
-    let now = app.clock.now();
-    let mut tx = app.db.begin().await?;
+    let now = hubs.core.clock.now();
+    let mut tx = hubs.core.db.begin().await?;
     if update.role.is_some() {
-        // Also locks the hub's row, before the adapter's, in the order that a snapshot takes them.
-        desired::bump(&mut tx, hub_uuid).await?;
+        // This also locks the hub's row before the adapter's, the same order as in a snapshot.
+        hubs.changes.bump(&mut tx, hub_uuid).await?;
     }
     let before = store::lock(&mut tx, scope, hub_uuid, &address).await?;
     let before = before.ok_or_else(|| Error::not_found("adapter"))?;
@@ -143,11 +155,10 @@ pub async fn update(
     let view = store::update(&mut tx, scope, hub_uuid, &address, update).await?;
     let audit = Audit::new(scope, "hub_adapter.update", format!("{hub_uuid}/{address}"), now);
     tx.commit(audit.changed(Some(decisions(&before)), Some(decisions(&view)))).await?;
-    desired::changed(app, hub_uuid).await;
     Ok(view)
 }
 
-/// What operators decide, as the audit log shows it.
+/// The operator's decisions, as represented in the audit log.
 fn decisions(adapter: &AdapterView) -> Value {
     json!({"role": adapter.role, "supplier_uuid": adapter.supplier_uuid})
 }

@@ -1,48 +1,60 @@
-//! Wakes the requests that wait for a hub's desired state to change: what this process changes at once, what other replicas change when the bus tells
-//! of it or one look at the database for all waiting hubs finds it. Holds nothing about hubs nobody waits for.
+//! Wakes requests that wait for a hub's desired state to change. Every change of a hub's desired
+//! state or token goes through here: the transaction increments the revision, and its commit wakes
+//! the hub. A waiting request holds no database connection.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use hub_protocol::HubUuid;
+use hub_protocol::{HubUuid, TenantUuid};
 use prometheus_client::metrics::gauge::Gauge;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::time::MissedTickBehavior;
 use uuid::Uuid;
 
 use super::store;
-use crate::app::App;
-use crate::bus::{Bus, News};
+use crate::bus::{Bus, Subscription};
+use crate::core::Core;
+use crate::db::Tx;
 use crate::error::{Error, Result};
 
-/// Requests that wait at a time, in all.
+/// Requests that may wait concurrently.
 const MAX_WAITING: i64 = 20_000;
-/// A hub that lost its connection and came back may still be waiting here; one that has more is at fault.
+/// A reconnecting hub may still have an earlier request waiting. A hub with more of them is faulty.
 const MAX_WAITING_PER_HUB: usize = 8;
-/// How often the database is asked: it is the only messenger where replicas share no bus, a safety net elsewhere.
-const LOOK_INTERVAL_ALONE: Duration = Duration::from_secs(1);
-const LOOK_INTERVAL_WITH_BUS: Duration = Duration::from_secs(15);
+/// How often the database is polled. Without a shared bus, polling is the only way to see changes
+/// of other replicas; with one it is a safety net.
+const POLL_INTERVAL_WITHOUT_BUS: Duration = Duration::from_secs(1);
+const POLL_INTERVAL_WITH_BUS: Duration = Duration::from_secs(15);
+/// Queued announcements of other replicas.
+const QUEUE_ANNOUNCEMENTS: usize = 1024;
 
-/// What a waiting request goes by: the token in force and the revision. A change of either wakes it.
-pub type Stand = (Option<Uuid>, i64);
+const TOPIC: &str = "desired-state";
+
+/// The version that a waiting request compares: the current token and the revision. A change of
+/// either wakes it.
+pub type HubVersion = (Option<Uuid>, i64);
+
+/// Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Changes(Arc<Inner>);
 
 #[derive(Debug)]
-pub struct Changes {
+struct Inner {
     hubs: Mutex<HashMap<HubUuid, Waiting>>,
     waiting: Gauge,
     bus: Bus,
 }
 
-/// What is known of a hub that somebody waits for.
+/// The state of a hub that has a waiting request.
 #[derive(Debug)]
 struct Waiting {
     sender: watch::Sender<()>,
-    /// As it was last read, by whomever; nothing until the first request has read it.
-    stand: Option<Stand>,
+    /// As last read by any request; none until one has read it.
+    version: Option<HubVersion>,
 }
 
-/// One waiting request. It hears of every change from when it was made.
+/// One waiting request. It is woken by every change since it was created.
 #[derive(Debug)]
 pub struct Watch<'a> {
     changes: &'a Changes,
@@ -51,109 +63,151 @@ pub struct Watch<'a> {
 }
 
 impl Changes {
-    /// `waiting` shows how many requests wait.
+    /// `waiting` is the gauge of waiting requests.
     pub fn new(waiting: Gauge, bus: Bus) -> Self {
-        Self { hubs: Mutex::default(), waiting, bus }
+        Self(Arc::new(Inner { hubs: Mutex::default(), waiting, bus }))
     }
 
-    /// Call this once a change is committed.
-    pub async fn notify(&self, hub_uuid: HubUuid) {
+    /// Increments the revision of the hub's desired state and returns it; none if there is no such
+    /// hub.
+    pub async fn bump(&self, tx: &mut Tx, hub_uuid: HubUuid) -> Result<Option<i64>> {
+        self.notify_after(tx, hub_uuid);
+        store::bump_desired_revision(tx, hub_uuid).await
+    }
+
+    /// Like [`Changes::bump`], for hubs that the transaction has locked.
+    pub async fn bump_all(&self, tx: &mut Tx, hubs: &[HubUuid]) -> Result<()> {
+        if hubs.is_empty() {
+            return Ok(());
+        }
+        hubs.iter().for_each(|hub_uuid| self.notify_after(tx, *hub_uuid));
+        store::bump_all(tx, hubs).await
+    }
+
+    /// Like [`Changes::bump`], for all hubs of a tenant, which it locks in key order.
+    pub async fn bump_tenant(&self, tx: &mut Tx, tenant_uuid: TenantUuid) -> Result<()> {
+        let hubs = store::bump_tenant(tx, tenant_uuid).await?;
+        hubs.into_iter().for_each(|hub_uuid| self.notify_after(tx, hub_uuid));
+        Ok(())
+    }
+
+    /// Wakes the hub after the commit, on this and all other replicas.
+    pub fn notify_after(&self, tx: &mut Tx, hub_uuid: HubUuid) {
+        let changes = self.clone();
+        tx.after_commit(async move { changes.notify(hub_uuid).await });
+    }
+
+    async fn notify(&self, hub_uuid: HubUuid) {
         self.notify_here(hub_uuid);
-        self.bus.tell(News::DesiredState(hub_uuid)).await;
+        if self.0.bus.is_shared() {
+            self.0.bus.publish(TOPIC, &hub_uuid.to_string()).await;
+        }
     }
 
-    /// A change that another replica told of.
-    pub fn notify_here(&self, hub_uuid: HubUuid) {
+    fn notify_here(&self, hub_uuid: HubUuid) {
         if let Some(waiting) = self.lock().get(&hub_uuid) {
             waiting.sender.send_replace(());
         }
     }
 
-    /// How a hub stands by the database. If that is news, all who wait for the hub are to read it, whoever found it.
-    fn note(&self, hub_uuid: HubUuid, stand: Stand) {
+    /// Records the version in the database. If it differs from the last recorded one, all requests
+    /// that wait for the hub are woken to read it.
+    fn note(&self, hub_uuid: HubUuid, version: HubVersion) {
         let mut hubs = self.lock();
         let Some(waiting) = hubs.get_mut(&hub_uuid) else { return };
-        if waiting.stand.is_some_and(|known| known != stand) {
+        if waiting.version.is_some_and(|known| known != version) {
             waiting.sender.send_replace(());
         }
-        waiting.stand = Some(stand);
+        waiting.version = Some(version);
     }
 
     pub fn watch(&self, hub_uuid: HubUuid) -> Result<Watch<'_>> {
         let mut hubs = self.lock();
-        if self.waiting.get() >= MAX_WAITING {
-            return Err(Error::unavailable("BUSY", "too many hubs are waiting here; ask again without `wait`"));
+        if self.0.waiting.get() >= MAX_WAITING {
+            return Err(Error::unavailable("BUSY", "too many hubs are waiting; repeat the request without `wait`"));
         }
-        let waiting = hubs.entry(hub_uuid).or_insert_with(|| Waiting { sender: watch::channel(()).0, stand: None });
+        let waiting = hubs.entry(hub_uuid).or_insert_with(|| Waiting { sender: watch::channel(()).0, version: None });
         if waiting.sender.receiver_count() >= MAX_WAITING_PER_HUB {
-            let message = "this hub has too many requests waiting; wait with one at a time";
+            let message = "this hub has too many waiting requests; send one at a time";
             return Err(Error::too_many_requests(message, 5));
         }
         let receiver = waiting.sender.subscribe();
-        self.waiting.inc();
+        self.0.waiting.inc();
         Ok(Watch { changes: self, hub_uuid, receiver })
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<HubUuid, Waiting>> {
-        self.hubs.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.hubs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Hubs that somebody waits for and that were read once: who has not read yet needs no waking.
+    /// Hubs with a waiting request that has read the hub's version. The others need no wake-up.
     fn awaited(&self) -> Vec<HubUuid> {
         let hubs = self.lock();
-        hubs.iter().filter(|(_, waiting)| waiting.stand.is_some()).map(|(hub_uuid, _)| *hub_uuid).collect()
+        hubs.iter().filter(|(_, waiting)| waiting.version.is_some()).map(|(hub_uuid, _)| *hub_uuid).collect()
+    }
+
+    /// Wakes hubs that other replicas have changed, on announcements of the bus and by polling.
+    /// Returns the task and its subscription to the bus. The task ends when the service shuts down.
+    pub fn follow_replicas(&self, core: Core) -> (impl Future<Output = ()> + Send + use<>, Subscription) {
+        let (messages, announcements) = mpsc::channel(QUEUE_ANNOUNCEMENTS);
+        (follow_replicas(self.clone(), core, announcements), Subscription { topic: TOPIC, messages })
     }
 }
 
-/// Looks, from time to time, whether other replicas changed what somebody waits for here. Ends when the service does.
-pub async fn look_for_changes(app: App) {
-    let interval = if app.hub_changes.bus.is_shared() { LOOK_INTERVAL_WITH_BUS } else { LOOK_INTERVAL_ALONE };
-    let mut looks = tokio::time::interval(interval);
-    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+async fn follow_replicas(changes: Changes, core: Core, mut announcements: mpsc::Receiver<String>) {
+    let interval = if core.bus.is_shared() { POLL_INTERVAL_WITH_BUS } else { POLL_INTERVAL_WITHOUT_BUS };
+    let mut polls = tokio::time::interval(interval);
+    polls.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
-            () = app.shutdown.cancelled() => return,
-            _ = looks.tick() => {}
-        }
-        if let Err(error) = look(&app).await {
-            // Nothing is lost by it: the next look finds what has changed.
-            tracing::debug!(%error, "waiting hubs hear of changes later");
+            () = core.shutdown.cancelled() => return,
+            Some(text) = announcements.recv() => {
+                if let Ok(hub_uuid) = text.parse() {
+                    changes.notify_here(hub_uuid);
+                }
+            }
+            _ = polls.tick() => {
+                if let Err(error) = poll(&changes, &core).await {
+                    // The next poll finds the changes.
+                    tracing::debug!(%error, "cannot poll for changes of waiting hubs; the next poll retries");
+                }
+            }
         }
     }
 }
 
-async fn look(app: &App) -> Result<()> {
-    let awaited = app.hub_changes.awaited();
+async fn poll(changes: &Changes, core: &Core) -> Result<()> {
+    let awaited = changes.awaited();
     if awaited.is_empty() {
         return Ok(());
     }
-    let mut conn = app.db.read().await?;
-    let stands = store::stands(&mut conn, awaited).await?;
+    let mut conn = core.db.read().await?;
+    let versions = store::versions(&mut conn, awaited).await?;
     drop(conn);
-    for (hub_uuid, token_id, revision) in stands {
-        app.hub_changes.note(hub_uuid, (token_id, revision));
+    for (hub_uuid, token_id, revision) in versions {
+        changes.note(hub_uuid, (token_id, revision));
     }
     Ok(())
 }
 
 impl Watch<'_> {
-    /// Waits for a change since the watch was made, or since the last time this returned.
+    /// Waits for a change since the watch was created, or since this last returned.
     pub async fn changed(&mut self) {
         // The sender lives as long as this watch.
         let _ = self.receiver.changed().await;
     }
 
-    /// How the hub stands, as this request has read it. From then on it is woken when that changes.
-    pub fn has_read(&self, stand: Stand) {
-        self.changes.note(self.hub_uuid, stand);
+    /// Records the version that this request has read. Any later change wakes the request.
+    pub fn has_read(&self, version: HubVersion) {
+        self.changes.note(self.hub_uuid, version);
     }
 }
 
 impl Drop for Watch<'_> {
     fn drop(&mut self) {
         let mut hubs = self.changes.lock();
-        self.changes.waiting.dec();
-        // The receiver of this watch is still counted.
+        self.changes.0.waiting.dec();
+        // The receiver of this watch is still included in the count.
         if hubs.get(&self.hub_uuid).is_some_and(|waiting| waiting.sender.receiver_count() <= 1) {
             hubs.remove(&self.hub_uuid);
         }
@@ -169,7 +223,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_watch_hears_of_its_own_hub_and_leaves_nothing_behind() {
+    async fn a_watch_is_woken_for_its_own_hub_only_and_cleans_up() {
         let changes = Changes::new(Gauge::default(), Bus::Local);
         let (one, other) = (HubUuid::new(), HubUuid::new());
         let mut watch = changes.watch(one).expect("a watch");
@@ -178,16 +232,16 @@ mod tests {
         watch.changed().await;
         assert!(is_pending(&mut silent).await);
         drop((watch, silent));
-        assert!(changes.lock().is_empty() && changes.waiting.get() == 0);
+        assert!(changes.lock().is_empty() && changes.0.waiting.get() == 0);
     }
 
     #[tokio::test]
-    async fn whoever_finds_news_wakes_those_who_read_before() {
+    async fn a_newer_version_wakes_earlier_readers() {
         let changes = Changes::new(Gauge::default(), Bus::Local);
         let hub = HubUuid::new();
         let token_id = Some(Uuid::now_v7());
         let mut first = changes.watch(hub).expect("a watch");
-        assert!(changes.awaited().is_empty(), "nobody has read yet");
+        assert!(changes.awaited().is_empty(), "no request has read a version yet");
         first.has_read((token_id, 5));
         assert_eq!(changes.awaited(), [hub]);
         changes.note(hub, (token_id, 5));
@@ -201,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn one_hub_cannot_take_all_places() {
+    fn waiting_requests_of_one_hub_are_limited() {
         let changes = Changes::new(Gauge::default(), Bus::Local);
         let hub = HubUuid::new();
         let watches: Vec<_> = (0..MAX_WAITING_PER_HUB).map(|_| changes.watch(hub).expect("a watch")).collect();

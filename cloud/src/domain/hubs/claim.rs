@@ -1,5 +1,6 @@
-//! Claiming: a claim code and a hardware identity become a hub with credentials, or a known hub gets new ones. Whoever is refused has changed
-//! nothing, and used nothing up; and a claim whose answer was lost can be sent again.
+//! Claiming: a claim code and a hardware identity become a hub with credentials, or an existing hub
+//! gets new ones. A refused claim changes nothing and consumes nothing. A claim whose response was
+//! lost can be repeated.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -9,42 +10,41 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::store::{self, Claim};
-use super::{MAX_IDENTIFIER_CHARS, blocked, desired};
-use crate::app::App;
+use super::{Hubs, MAX_IDENTIFIER_CHARS, blocked};
+use crate::audit::Audit;
 use crate::authn::hub::{self, Hub};
 use crate::authz::Scope;
 use crate::db::Conn;
-use crate::domain::audit::Audit;
-use crate::domain::certificates::{self, Because};
+use crate::domain::certificates::{self, RevocationReason};
 use crate::domain::claim_codes::{self, ClaimCode, Status, StoredCode};
 use crate::domain::tenants;
 use crate::error::{Error, Result};
 use crate::http::check::{Check, filled};
 use crate::sealing;
 
-/// How often a claim is tried that passed the checks and then met another that changed what was checked.
+/// Attempts of a claim that passed the checks and then conflicted with a concurrent change.
 const ATTEMPTS: usize = 3;
 
-/// Seconds for which a claim can be sent again without using the code again.
+/// Seconds for which a claim can be repeated without consuming another use of the code.
 const REPEATABLE_SECS: i64 = 7 * 24 * 3600;
 
-/// Claims. `key` is a secret of the hub's own choosing that tells this claim from every other: sent again with the same key, code and hardware, the
-/// claim issues new credentials and uses nothing more up, so that an answer lost on the way does not cost the hub its code.
-pub async fn claim(app: &App, request: &HubClaimRequest, key: Option<&str>) -> Result<HubCredentials> {
+/// Claims a hub. `key` is a secret idempotency key that the hub generates for one claim. Repeated
+/// with the same key, code and hardware, the claim issues new credentials and consumes no further
+/// use of the code, so that a lost response does not cost the hub its code.
+pub async fn claim(hubs: &Hubs, request: &HubClaimRequest, key: Option<&str>) -> Result<HubCredentials> {
     let code = checked(request)?;
     let key_hash = key.map(|key| sealing::hash(&format!("{} {key}", code.spelled())));
-    let _turn = app.credential_turns.next().await?;
+    let _permit = hubs.permits.acquire().await?;
     for _ in 0..ATTEMPTS {
-        let now = app.clock.now();
-        let mut conn = app.db.read().await?;
-        let permit = permitted(&mut conn, &code, request.device_instance_id.trim(), key_hash.as_deref(), now).await?;
+        let now = hubs.core.clock.now();
+        let mut conn = hubs.core.db.read().await?;
+        let permit = check_claim(&mut conn, &code, request.device_instance_id.trim(), key_hash.as_deref(), now).await?;
         drop(conn);
-        if let Some(credentials) = attempt(app, request, &code, &permit, key_hash.clone(), now).await? {
-            desired::changed(app, credentials.hub_uuid).await;
+        if let Some(credentials) = attempt(hubs, request, &code, &permit, key_hash.clone(), now).await? {
             return Ok(credentials);
         }
     }
-    Err(Error::unavailable("CLAIM_RACED", "others claim with the same code or hub just now; try again shortly"))
+    Err(Error::unavailable("CLAIM_RACED", "concurrent claims use the same code or hub; try again shortly"))
 }
 
 fn checked(request: &HubClaimRequest) -> Result<ClaimCode> {
@@ -64,22 +64,23 @@ fn checked(request: &HubClaimRequest) -> Result<ClaimCode> {
     code.ok_or_else(|| Error::field("claimCode", "must be a claim code"))
 }
 
-/// Leave to claim.
-struct Permit {
+/// The permission to claim.
+struct ClaimPermit {
     code: StoredCode,
-    /// The claim was answered before.
+    /// Whether this claim succeeded before.
     repeated: bool,
 }
 
-/// Whether this hardware may claim with this code now. That a hub is blocked is said before what is wrong with the code: no other code would help.
-/// But only to its own tenant, and to no one without a code of theirs.
-async fn permitted(
+/// Whether this hardware may claim with this code now. HUB_BLOCKED takes precedence over errors of
+/// the code, because no other code would help. It is reported only to holders of a code of the
+/// hub's own tenant.
+async fn check_claim(
     conn: &mut Conn,
     code: &ClaimCode,
     device_instance_id: &str,
     key_hash: Option<&[u8]>,
     now: Timestamp,
-) -> Result<Permit> {
+) -> Result<ClaimPermit> {
     let refused = |code, message| Err(Error::bad_request(code, message));
     let Some(code) = claim_codes::find(conn, code).await? else {
         return refused("CLAIM_CODE_UNKNOWN", "this claim code is not valid; check how it is spelled");
@@ -96,26 +97,25 @@ async fn permitted(
     });
     match code.status(now) {
         Status::Revoked => refused("CLAIM_CODE_REVOKED", "this claim code has been revoked; ask for a new one"),
-        _ if repeated => Ok(Permit { code, repeated }),
-        Status::Used => {
-            refused("CLAIM_CODE_USED_UP", "this claim code has been used as often as it may be; ask for a new one")
-        }
+        _ if repeated => Ok(ClaimPermit { code, repeated }),
+        Status::Used => refused("CLAIM_CODE_USED_UP", "this claim code has no uses left; ask for a new one"),
         Status::Expired => refused("CLAIM_CODE_EXPIRED", "this claim code has expired; ask for a new one"),
         Status::Pending if hub.is_some() && own.is_none() => {
             Err(Error::conflict("HUB_OF_OTHER_TENANT", "this hub already belongs to a different unit"))
         }
-        Status::Pending => Ok(Permit { code, repeated }),
+        Status::Pending => Ok(ClaimPermit { code, repeated }),
     }
 }
 
-/// Writes the claim; nothing when the hub or the code is no longer as it was found. The statements themselves hold the rules, so that claims
-/// that race need no locks beyond those of the rows they write. All take the hub's row first, then the code's; before either they hold the tenant, since
-/// one that is deleted in this moment must be left without a hub that has tokens.
+/// Writes the claim. Returns None if the hub or the code has changed since the checks. The
+/// statements themselves enforce the rules, so that concurrent claims need no locks beyond the rows
+/// they write. All lock the hub's row first, then the code's. Before both they lock the tenant,
+/// since a tenant that is being deleted must be left without a hub that has tokens.
 async fn attempt(
-    app: &App,
+    hubs: &Hubs,
     request: &HubClaimRequest,
     code: &ClaimCode,
-    permit: &Permit,
+    permit: &ClaimPermit,
     claim_key_hash: Option<Vec<u8>>,
     now: Timestamp,
 ) -> Result<Option<HubCredentials>> {
@@ -136,24 +136,25 @@ async fn attempt(
         owner_user_uuid: stored.owner_user_uuid,
         token_id,
         refresh_token_hash: sealing::hash(&refresh_token),
-        refresh_expires_at: now.plus_secs(app.config.hub_refresh_lifetime.as_secs().cast_signed()),
+        refresh_expires_at: now.plus_secs(hubs.core.config.hub_refresh_lifetime.as_secs().cast_signed()),
         claim_key_hash,
         now,
     };
-    let mut tx = app.db.begin().await?;
-    if !tenants::hold(&mut tx, tenant_uuid).await? {
+    let mut tx = hubs.core.db.begin().await?;
+    if !tenants::lock_shared(&mut tx, tenant_uuid).await? {
         return Ok(None);
     }
     let Some(hub_uuid) = store::claim(&mut tx, claim).await? else { return Ok(None) };
-    if !permit.repeated && !claim_codes::take_use(&mut tx, stored, now).await? {
+    if !permit.repeated && !claim_codes::consume_use(&mut tx, stored, now).await? {
         return Ok(None);
     }
-    // What was issued under the credentials from before ends with them.
-    let certificates = certificates::revoke(&mut tx, hub_uuid, Because::ClaimedAgain, now).await?;
-    let (access_token, expires_at) = hub::issue(app, hub_uuid, tenant_uuid, token_id, now)?;
+    // Certificates issued under the earlier credentials end with them.
+    let certificates = certificates::revoke(&mut tx, hub_uuid, RevocationReason::ClaimedAgain, now).await?;
+    let (access_token, expires_at) = hub::issue(&hubs.authn, hub_uuid, tenant_uuid, token_id, now)?;
     let scope = Scope::of_hub(&Hub { hub_uuid, tenant_uuid, token_id });
     let detail = json!({"claimCode": code.masked(), "deviceInstanceId": request.device_instance_id.trim(), "again": hub_uuid != new_uuid,
         "repeated": permit.repeated, "certificates": certificates});
+    hubs.changes.notify_after(&mut tx, hub_uuid);
     tx.commit(Audit::new(&scope, "hub.claim", hub_uuid, now).with(detail)).await?;
     Ok(Some(HubCredentials { hub_uuid, tenant_uuid, access_token, refresh_token, expires_at }))
 }

@@ -1,57 +1,58 @@
-//! A hub trades its access token for a fresh one.
+//! Token refresh: a hub exchanges its access token for a new one.
 
 use hub_protocol::claim::{HubAccess, HubRefreshRequest};
 use uuid::Uuid;
 
-use super::{blocked, desired, store};
-use crate::app::App;
+use super::{Hubs, blocked, store};
+use crate::audit::Audit;
 use crate::authn;
 use crate::authn::hub::{self, Hub, HubClaims};
 use crate::authz::Scope;
-use crate::domain::audit::Audit;
 use crate::error::{Error, Result};
 use crate::sealing;
 
-/// Issues an access token in place of the one in force, which is refused at once.
+/// Issues an access token that replaces the current one, which is refused from then on.
 ///
-/// The right refresh token is asked for always. Beside it the hub shows an access token, expired or not, which must be one that the hub may
-/// truly be holding. Answers get lost, so that is not the newest alone: the last token a hub has *shown* it surely holds, and every
-/// token issued since may or may not have reached it. All of these are accepted, however many answers in a row were lost and in whatever order late
-/// requests arrive. A token older than the one last shown is refused: the hub has moved on from it, so whoever shows it is somebody else.
-/// Token ids grow with each one issued to a hub (see [`next_token_id`]), which makes "since" a comparison.
-pub async fn refresh(app: &App, claims: &HubClaims, request: &HubRefreshRequest) -> Result<HubAccess> {
-    let _turn = app.credential_turns.next().await?;
-    let now = app.clock.now();
+/// The valid refresh token is always required. The hub also presents an access token, expired or
+/// not, which must be one that it may hold. Responses get lost, so that is not only the newest
+/// token: the hub certainly holds the last token it *presented*, and may hold any token issued
+/// since. All of these are accepted, regardless of how many responses in a row were lost and in
+/// which order late requests arrive. A token older than the last presented one is refused: the hub
+/// has replaced it, so somebody else presents it. The ids of a hub's tokens increase (see
+/// [`next_token_id`]), which makes "since" a comparison.
+pub async fn refresh(hubs: &Hubs, claims: &HubClaims, request: &HubRefreshRequest) -> Result<HubAccess> {
+    let _permit = hubs.permits.acquire().await?;
+    let now = hubs.core.clock.now();
     let hub_uuid = claims.hub_uuid;
-    let mut tx = app.db.begin().await?;
-    let held = store::credentials(&mut tx, hub_uuid).await?.ok_or_else(authn::invalid_token)?;
-    if held.blocked_at.is_some() {
+    let mut tx = hubs.core.db.begin().await?;
+    let stored = store::credentials(&mut tx, hub_uuid).await?.ok_or_else(authn::invalid_token)?;
+    if stored.blocked_at.is_some() {
         return Err(blocked(axum::http::StatusCode::FORBIDDEN));
     }
-    let Some(newest) = held.access_token_id else {
+    let Some(newest) = stored.access_token_id else {
         return Err(Error::forbidden("TOKEN_REVOKED", "the hub's tokens have been revoked; claim it again"));
     };
-    let oldest = held.shown_access_token_id.unwrap_or(newest);
-    if claims.tenant_uuid != held.tenant_uuid || !(oldest..=newest).contains(&claims.jti) {
+    let oldest = stored.shown_access_token_id.unwrap_or(newest);
+    if claims.tenant_uuid != stored.tenant_uuid || !(oldest..=newest).contains(&claims.jti) {
         return Err(authn::invalid_token());
     }
-    // Both sides are hashes, so the time a comparison takes tells nothing about the token.
-    let matches = held.refresh_token_hash.as_deref() == Some(sealing::hash(&request.refresh_token).as_slice());
-    if !matches || held.refresh_expires_at.is_none_or(|at| at <= now) {
+    // Both sides are hashes, so the duration of the comparison reveals nothing about the token.
+    let matches = stored.refresh_token_hash.as_deref() == Some(sealing::hash(&request.refresh_token).as_slice());
+    if !matches || stored.refresh_expires_at.is_none_or(|at| at <= now) {
         return Err(Error::unauthorized("INVALID_REFRESH_TOKEN", "invalid refresh token; claim the hub again"));
     }
     let token_id = next_token_id(newest);
-    let (access_token, expires_at) = hub::issue(app, hub_uuid, held.tenant_uuid, token_id, now)?;
-    let refresh_expires_at = now.plus_secs(app.config.hub_refresh_lifetime.as_secs().cast_signed());
+    let (access_token, expires_at) = hub::issue(&hubs.authn, hub_uuid, stored.tenant_uuid, token_id, now)?;
+    let refresh_expires_at = now.plus_secs(hubs.core.config.hub_refresh_lifetime.as_secs().cast_signed());
     store::replace_token(&mut tx, hub_uuid, token_id, claims.jti, refresh_expires_at, now).await?;
-    let scope = Scope::of_hub(&Hub { hub_uuid, tenant_uuid: held.tenant_uuid, token_id });
+    let scope = Scope::of_hub(&Hub { hub_uuid, tenant_uuid: stored.tenant_uuid, token_id });
+    // Ends a waiting request that uses the replaced token.
+    hubs.changes.notify_after(&mut tx, hub_uuid);
     tx.commit(Audit::new(&scope, "hub.refresh", hub_uuid, now)).await?;
-    // A request that waits under the token that was replaced ends.
-    desired::changed(app, hub_uuid).await;
     Ok(HubAccess { hub_uuid, access_token, expires_at })
 }
 
-/// An id above `newest`, also where this machine's clock is behind that of the one that issued `newest`.
+/// An id above `newest`, even if this machine's clock is behind that of the issuer of `newest`.
 fn next_token_id(newest: Uuid) -> Uuid {
     Uuid::now_v7().max(Uuid::from_u128(newest.as_u128().wrapping_add(1)))
 }
@@ -61,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn token_ids_grow_whatever_the_clock_says() {
+    fn token_ids_increase_even_if_the_clock_does_not() {
         let ahead = Uuid::from_u128(Uuid::now_v7().as_u128() + (3_600_000 << 80));
         let next = next_token_id(ahead);
         assert!(next > ahead && next_token_id(next) > next);

@@ -6,20 +6,13 @@ use serde_json::Value;
 use sqlx::types::Json;
 use uuid::Uuid;
 
-use super::changes::Stand;
+use super::changes::HubVersion;
 use crate::authz::Scope;
 use crate::db::bulk::{Bulk, Column};
-use crate::db::{Conn, Tx, sql};
+use crate::db::{Conn, Slice, Tx, sql};
 use crate::error::Result;
-use crate::http::page::{MAX_OFFSET, Page};
 
-pub async fn token_in_force(conn: &mut Conn, hub_uuid: HubUuid) -> Result<Option<Uuid>> {
-    let row: Option<(Option<Uuid>,)> =
-        sql("SELECT access_token_id FROM hubs WHERE hub_uuid = $1").bind(hub_uuid).optional(conn).await?;
-    Ok(row.and_then(|(token_id,)| token_id))
-}
-
-/// What decides whether a known hub may be claimed.
+/// The state that decides whether a known hub may be claimed.
 #[derive(sqlx::FromRow)]
 pub struct KnownHub {
     pub tenant_uuid: TenantUuid,
@@ -28,23 +21,24 @@ pub struct KnownHub {
     pub claim_key_hash: Option<Vec<u8>>,
 }
 
-/// Of any tenant: hardware is one hub, whoever claims it.
+/// Of any tenant: one device is one hub, whichever tenant claims it.
 pub async fn by_device_instance(conn: &mut Conn, device_instance_id: &str) -> Result<Option<KnownHub>> {
-    sql("SELECT tenant_uuid, blocked_at, claimed_at, claim_key_hash FROM hubs WHERE device_instance_id = $1")
-        .bind(device_instance_id)
-        .optional(conn)
-        .await
+    sql("SELECT tenant_uuid, blocked_at, claimed_at, claim_key_hash FROM hubs \
+         WHERE device_instance_id = $1")
+    .bind(device_instance_id)
+    .optional(conn)
+    .await
 }
 
-/// A claim as it is written.
+/// The values that a claim writes.
 pub struct Claim<'a> {
-    /// The hub's uuid if it is new.
+    /// Used if the hub is new.
     pub hub_uuid: HubUuid,
     pub tenant_uuid: TenantUuid,
     pub device_instance_id: &'a str,
-    /// The label on the code: it goes before every other.
+    /// The label on the claim code; it takes precedence.
     pub code_identifier: Option<&'a str>,
-    /// The label the hub gives itself: for want of another.
+    /// The label that the hub reports; used if there is no other.
     pub own_identifier: Option<&'a str>,
     pub agent_version: Option<&'a str>,
     pub hostname: Option<&'a str>,
@@ -57,12 +51,15 @@ pub struct Claim<'a> {
     pub now: Timestamp,
 }
 
-/// Makes the hub, or gives the known one new credentials; nothing when it is blocked or another tenant's.
+/// Creates the hub, or gives the known hub new credentials. Returns None when the hub is blocked or
+/// belongs to another tenant.
 pub async fn claim(tx: &mut Tx, claim: Claim<'_>) -> Result<Option<HubUuid>> {
-    let row: Option<(HubUuid,)> = sql("INSERT INTO hubs (hub_uuid, tenant_uuid, device_instance_id, hub_identifier, \
-         agent_version, hostname, os, owner_user_uuid, claimed_at, created_at, last_seen_at, access_token_id, \
-         refresh_token_hash, refresh_expires_at, claim_key_hash, desired_revision) \
-         VALUES ($1, $2, $3, COALESCE($4, $5), $6, $7, $8, $9, $10, $10, $10, $11, $12, $13, $14, 1) \
+    sql("INSERT INTO hubs (hub_uuid, tenant_uuid, device_instance_id, hub_identifier, \
+         agent_version, hostname, os, owner_user_uuid, claimed_at, created_at, last_seen_at, \
+         access_token_id, refresh_token_hash, refresh_expires_at, claim_key_hash, \
+         desired_revision) \
+         VALUES ($1, $2, $3, COALESCE($4, $5), $6, $7, $8, $9, $10, $10, $10, \
+         $11, $12, $13, $14, 1) \
          ON CONFLICT (device_instance_id) DO UPDATE SET \
          hub_identifier = COALESCE($4, hubs.hub_identifier, $5), \
          agent_version = COALESCE(excluded.agent_version, hubs.agent_version), \
@@ -71,8 +68,10 @@ pub async fn claim(tx: &mut Tx, claim: Claim<'_>) -> Result<Option<HubUuid>> {
          owner_user_uuid = COALESCE(excluded.owner_user_uuid, hubs.owner_user_uuid), \
          claimed_at = excluded.claimed_at, last_seen_at = excluded.last_seen_at, \
          access_token_id = excluded.access_token_id, shown_access_token_id = NULL, \
-         refresh_token_hash = excluded.refresh_token_hash, refresh_expires_at = excluded.refresh_expires_at, \
-         claim_key_hash = excluded.claim_key_hash, desired_revision = hubs.desired_revision + 1 \
+         refresh_token_hash = excluded.refresh_token_hash, \
+         refresh_expires_at = excluded.refresh_expires_at, \
+         claim_key_hash = excluded.claim_key_hash, \
+         desired_revision = hubs.desired_revision + 1 \
          WHERE hubs.tenant_uuid = excluded.tenant_uuid AND hubs.blocked_at IS NULL \
          RETURNING hub_uuid")
     .bind(claim.hub_uuid)
@@ -89,12 +88,11 @@ pub async fn claim(tx: &mut Tx, claim: Claim<'_>) -> Result<Option<HubUuid>> {
     .bind(claim.refresh_token_hash)
     .bind(claim.refresh_expires_at)
     .bind(claim.claim_key_hash)
-    .optional(tx)
-    .await?;
-    Ok(row.map(|(hub_uuid,)| hub_uuid))
+    .optional_scalar(tx)
+    .await
 }
 
-/// What a refresh is checked against.
+/// The state that a refresh is checked against.
 #[derive(sqlx::FromRow)]
 pub struct Credentials {
     pub tenant_uuid: TenantUuid,
@@ -105,12 +103,11 @@ pub struct Credentials {
     pub refresh_expires_at: Option<Timestamp>,
 }
 
-/// Held until the transaction ends, so that of two refreshes one waits for the other.
+/// The row is locked until the transaction ends, so that of two refreshes one waits for the other.
 pub async fn credentials(tx: &mut Tx, hub_uuid: HubUuid) -> Result<Option<Credentials>> {
-    let lock = tx.dialect().for_update();
-    sql("SELECT tenant_uuid, blocked_at, access_token_id, shown_access_token_id, refresh_token_hash, refresh_expires_at \
-         FROM hubs WHERE hub_uuid = $1")
-    .push(lock)
+    sql("SELECT tenant_uuid, blocked_at, access_token_id, shown_access_token_id, \
+         refresh_token_hash, refresh_expires_at FROM hubs WHERE hub_uuid = $1")
+    .for_update(tx)
     .bind(hub_uuid)
     .optional(tx)
     .await
@@ -124,53 +121,47 @@ pub async fn replace_token(
     refresh_expires_at: Timestamp,
     now: Timestamp,
 ) -> Result<()> {
-    sql(
-        "UPDATE hubs SET access_token_id = $2, shown_access_token_id = $3, refresh_expires_at = $4, last_seen_at = $5 \
-         WHERE hub_uuid = $1",
-    )
+    sql("UPDATE hubs SET access_token_id = $2, shown_access_token_id = $3, \
+         refresh_expires_at = $4, last_seen_at = $5 WHERE hub_uuid = $1")
     .bind(hub_uuid)
     .bind(token_id)
     .bind(shown)
     .bind(refresh_expires_at)
     .bind(now)
-    .execute(tx)
-    .await?;
-    Ok(())
+    .run(tx)
+    .await
 }
 
 pub async fn exists(conn: &mut Conn, scope: &Scope, hub_uuid: HubUuid) -> Result<bool> {
-    let row: Option<(i64,)> = sql("SELECT CAST(1 AS BIGINT) FROM hubs WHERE hub_uuid = $1 AND tenant_uuid = $2")
+    sql("SELECT 1 FROM hubs WHERE hub_uuid = $1 AND tenant_uuid = $2")
         .bind(hub_uuid)
         .bind(scope.tenant_uuid())
-        .optional(conn)
-        .await?;
-    Ok(row.is_some())
+        .exists(conn)
+        .await
 }
 
-/// What the hub's system said of itself.
+/// The architecture that the hub reported.
 pub async fn architecture(conn: &mut Conn, hub_uuid: HubUuid) -> Result<Option<String>> {
-    let row: Option<(Option<Json<OperatingSystem>>,)> =
-        sql("SELECT os FROM hubs WHERE hub_uuid = $1").bind(hub_uuid).optional(conn).await?;
-    Ok(row.and_then(|(os,)| os?.0.arch))
+    let os: Option<Option<Json<OperatingSystem>>> =
+        sql("SELECT os FROM hubs WHERE hub_uuid = $1").bind(hub_uuid).optional_scalar(conn).await?;
+    Ok(os.flatten().and_then(|os| os.0.arch))
 }
 
-/// The hub was in touch.
+/// Notes that the hub was seen.
 pub async fn touch(tx: &mut Tx, hub_uuid: HubUuid, now: Timestamp) -> Result<()> {
-    sql("UPDATE hubs SET last_seen_at = $2 WHERE hub_uuid = $1").bind(hub_uuid).bind(now).execute(tx).await?;
-    Ok(())
+    sql("UPDATE hubs SET last_seen_at = $2 WHERE hub_uuid = $1").bind(hub_uuid).bind(now).run(tx).await
 }
 
-/// The new revision, if there is such a hub.
+/// Returns the new revision, or None when there is no such hub.
 pub async fn bump_desired_revision(tx: &mut Tx, hub_uuid: HubUuid) -> Result<Option<i64>> {
-    let row: Option<(i64,)> =
-        sql("UPDATE hubs SET desired_revision = desired_revision + 1 WHERE hub_uuid = $1 RETURNING desired_revision")
-            .bind(hub_uuid)
-            .optional(tx)
-            .await?;
-    Ok(row.map(|(revision,)| revision))
+    sql("UPDATE hubs SET desired_revision = desired_revision + 1 WHERE hub_uuid = $1 \
+         RETURNING desired_revision")
+    .bind(hub_uuid)
+    .optional_scalar(tx)
+    .await
 }
 
-/// What decides whether a hub may be given something to do.
+/// The state that decides whether a hub may be given a job.
 #[derive(sqlx::FromRow)]
 pub struct Addressee {
     pub hub_uuid: HubUuid,
@@ -179,64 +170,56 @@ pub struct Addressee {
     pub os: Option<Json<OperatingSystem>>,
 }
 
-/// The hub, which nobody else changes until the transaction ends. Without a scope: of any tenant.
+/// The hub, locked until the transaction ends. Without a scope: of any tenant.
 pub async fn lock(tx: &mut Tx, scope: Option<&Scope>, hub_uuid: HubUuid) -> Result<Option<Addressee>> {
-    let lock = tx.dialect().for_update();
     let mut statement =
         sql("SELECT hub_uuid, tenant_uuid, blocked_at, os FROM hubs WHERE hub_uuid = $1").bind(hub_uuid);
     if let Some(scope) = scope {
         statement = statement.push(" AND tenant_uuid = ").push_bind(scope.tenant_uuid());
     }
-    statement.push(lock).optional(tx).await
+    statement.for_update(tx).optional(tx).await
 }
 
 pub async fn owner(conn: &mut Conn, hub_uuid: HubUuid) -> Result<Option<TenantUuid>> {
-    let row: Option<(TenantUuid,)> =
-        sql("SELECT tenant_uuid FROM hubs WHERE hub_uuid = $1").bind(hub_uuid).optional(conn).await?;
-    Ok(row.map(|(tenant_uuid,)| tenant_uuid))
+    sql("SELECT tenant_uuid FROM hubs WHERE hub_uuid = $1").bind(hub_uuid).optional_scalar(conn).await
 }
 
 /// The list must not be empty.
 pub async fn lock_all(tx: &mut Tx, hubs: &[HubUuid]) -> Result<()> {
-    let lock = tx.dialect().for_update();
     sql("SELECT hub_uuid FROM hubs WHERE hub_uuid IN ")
         .push_list(hubs.iter().copied())
         .push(" ORDER BY hub_uuid")
-        .push(lock)
-        .execute(tx)
-        .await?;
-    Ok(())
+        .for_update(tx)
+        .run(tx)
+        .await
 }
 
 /// The list must not be empty.
 pub async fn bump_all(tx: &mut Tx, hubs: &[HubUuid]) -> Result<()> {
     sql("UPDATE hubs SET desired_revision = desired_revision + 1 WHERE hub_uuid IN ")
         .push_list(hubs.iter().copied())
-        .execute(tx)
-        .await?;
-    Ok(())
+        .run(tx)
+        .await
 }
 
-/// Of all hubs of the tenant. The rows are locked in key order, as uploads lock them.
+/// Increments the desired revision of all hubs of the tenant. The rows are locked in key order, as
+/// uploads lock them.
 pub async fn bump_tenant(tx: &mut Tx, tenant_uuid: TenantUuid) -> Result<Vec<HubUuid>> {
-    let lock = tx.dialect().for_update();
-    let hubs: Vec<(HubUuid,)> = sql("UPDATE hubs SET desired_revision = desired_revision + 1 \
+    sql("UPDATE hubs SET desired_revision = desired_revision + 1 \
          WHERE hub_uuid IN (SELECT hub_uuid FROM hubs WHERE tenant_uuid = $1 ORDER BY hub_uuid")
-    .push(lock)
+    .for_update(tx)
     .push(") RETURNING hub_uuid")
     .bind(tenant_uuid)
-    .all(tx)
-    .await?;
-    Ok(hubs.into_iter().map(|(hub_uuid,)| hub_uuid).collect())
+    .scalars(tx)
+    .await
 }
 
 pub async fn set_agent_version(tx: &mut Tx, hub_uuid: HubUuid, version: &str) -> Result<()> {
-    sql("UPDATE hubs SET agent_version = $2 WHERE hub_uuid = $1").bind(hub_uuid).bind(version).execute(tx).await?;
-    Ok(())
+    sql("UPDATE hubs SET agent_version = $2 WHERE hub_uuid = $1").bind(hub_uuid).bind(version).run(tx).await
 }
 
-/// The token in force and the revision of the desired state of each of these hubs.
-pub async fn stands(conn: &mut Conn, hubs: Vec<HubUuid>) -> Result<Vec<(HubUuid, Option<Uuid>, i64)>> {
+/// The access token and the desired revision of each of these hubs.
+pub async fn versions(conn: &mut Conn, hubs: Vec<HubUuid>) -> Result<Vec<(HubUuid, Option<Uuid>, i64)>> {
     Bulk {
         head: "WITH given (hub_uuid) AS (",
         columns: vec![Column::Uuid(hubs.into_iter().map(|hub_uuid| hub_uuid.0).collect())],
@@ -247,17 +230,17 @@ pub async fn stands(conn: &mut Conn, hubs: Vec<HubUuid>) -> Result<Vec<(HubUuid,
     .await
 }
 
-/// The token in force and the revision of the desired state.
-pub async fn token_and_revision(conn: &mut Conn, hub_uuid: HubUuid) -> Result<Option<Stand>> {
+/// The access token and the desired revision.
+pub async fn token_and_revision(conn: &mut Conn, hub_uuid: HubUuid) -> Result<Option<HubVersion>> {
     sql("SELECT access_token_id, desired_revision FROM hubs WHERE hub_uuid = $1").bind(hub_uuid).optional(conn).await
 }
 
-/// The revision of the desired state, and the hub's label.
+/// The desired revision and the hub's label.
 pub async fn settings(conn: &mut Conn, hub_uuid: HubUuid) -> Result<(i64, Option<String>)> {
     sql("SELECT desired_revision, hub_identifier FROM hubs WHERE hub_uuid = $1").bind(hub_uuid).one(conn).await
 }
 
-/// A hub as its tenant sees it.
+/// A hub as shown to its tenant.
 #[derive(sqlx::FromRow)]
 pub struct HubRow {
     pub hub_uuid: HubUuid,
@@ -275,29 +258,22 @@ pub struct HubRow {
     pub last_telemetry_at: Option<Timestamp>,
 }
 
-const COLUMNS: &str = "hub_uuid, hub_identifier, device_instance_id, description, agent_version, hostname, os, owner_user_uuid, \
-    claimed_at, created_at, blocked_at, last_seen_at, last_telemetry_at";
+const COLUMNS: &str = "hub_uuid, hub_identifier, device_instance_id, description, agent_version, \
+    hostname, os, owner_user_uuid, claimed_at, created_at, blocked_at, last_seen_at, \
+    last_telemetry_at";
 
 /// Newest first, and how many there are.
-pub async fn list(conn: &mut Conn, scope: &Scope, page: &Page) -> Result<(Vec<HubRow>, i64)> {
-    let hubs = sql(&format!(
-        "SELECT {COLUMNS} FROM hubs WHERE tenant_uuid = $1 ORDER BY created_at DESC, hub_uuid DESC LIMIT $2 OFFSET $3"
-    ))
-    .bind(scope.tenant_uuid())
-    .bind(page.size)
-    .bind(page.offset)
-    .all(conn)
-    .await?;
-    let (total,): (i64,) = sql("SELECT COUNT(*) FROM (SELECT 1 FROM hubs WHERE tenant_uuid = $1 LIMIT $2) AS counted")
+pub async fn list(conn: &mut Conn, scope: &Scope, slice: Slice) -> Result<(Vec<HubRow>, i64)> {
+    sql("FROM hubs WHERE tenant_uuid = $1")
         .bind(scope.tenant_uuid())
-        .bind(MAX_OFFSET)
-        .one(conn)
-        .await?;
-    Ok((hubs, total))
+        .page(conn, COLUMNS, &["created_at DESC, hub_uuid DESC"], slice)
+        .await
 }
 
 pub async fn get(conn: &mut Conn, scope: &Scope, hub_uuid: HubUuid) -> Result<Option<HubRow>> {
-    sql(&format!("SELECT {COLUMNS} FROM hubs WHERE hub_uuid = $1 AND tenant_uuid = $2"))
+    sql("SELECT ")
+        .push(COLUMNS)
+        .push(" FROM hubs WHERE hub_uuid = $1 AND tenant_uuid = $2")
         .bind(hub_uuid)
         .bind(scope.tenant_uuid())
         .optional(conn)
@@ -307,18 +283,17 @@ pub async fn get(conn: &mut Conn, scope: &Scope, hub_uuid: HubUuid) -> Result<Op
 /// A hub's label and description.
 pub type Labels = (Option<String>, Option<String>);
 
-/// What the hub is called; nobody else changes it until the transaction ends.
+/// The hub's label and description, locked until the transaction ends.
 pub async fn lock_labels(tx: &mut Tx, scope: &Scope, hub_uuid: HubUuid) -> Result<Option<Labels>> {
-    let lock = tx.dialect().for_update();
     sql("SELECT hub_identifier, description FROM hubs WHERE hub_uuid = $1 AND tenant_uuid = $2")
-        .push(lock)
+        .for_update(tx)
         .bind(hub_uuid)
         .bind(scope.tenant_uuid())
         .optional(tx)
         .await
 }
 
-/// Sets what is given; text that is empty takes the label or description away. Answers what there is then.
+/// Sets what is given and returns the result. Empty text removes the label or description.
 pub async fn update(
     tx: &mut Tx,
     scope: &Scope,
@@ -327,8 +302,9 @@ pub async fn update(
     description: Option<&str>,
 ) -> Result<Labels> {
     sql("UPDATE hubs SET hub_identifier = NULLIF(COALESCE($3, hub_identifier), ''), \
-         description = NULLIF(COALESCE($4, description), ''), desired_revision = desired_revision + 1 \
-         WHERE hub_uuid = $1 AND tenant_uuid = $2 RETURNING hub_identifier, description")
+         description = NULLIF(COALESCE($4, description), ''), \
+         desired_revision = desired_revision + 1 WHERE hub_uuid = $1 AND tenant_uuid = $2 \
+         RETURNING hub_identifier, description")
     .bind(hub_uuid)
     .bind(scope.tenant_uuid())
     .bind(hub_identifier)
@@ -337,38 +313,37 @@ pub async fn update(
     .await
 }
 
-/// When the hub was blocked, if it is, and whose it is. Of any tenant: blocking is the platform's.
+/// The hub's tenant, and since when it is blocked, locked until the transaction ends. Of any
+/// tenant: the platform blocks hubs.
 pub async fn block_state(tx: &mut Tx, hub_uuid: HubUuid) -> Result<Option<(TenantUuid, Option<Timestamp>)>> {
-    let lock = tx.dialect().for_update();
-    sql("SELECT tenant_uuid, blocked_at FROM hubs WHERE hub_uuid = $1").push(lock).bind(hub_uuid).optional(tx).await
+    sql("SELECT tenant_uuid, blocked_at FROM hubs WHERE hub_uuid = $1").for_update(tx).bind(hub_uuid).optional(tx).await
 }
 
-/// Blocks the hub, and forgets its tokens and how it claimed itself.
+/// Blocks the hub and deletes its tokens and its claim key.
 pub async fn block(tx: &mut Tx, hub_uuid: HubUuid, now: Timestamp) -> Result<()> {
     sql("UPDATE hubs SET blocked_at = $2, access_token_id = NULL, shown_access_token_id = NULL, \
-         refresh_token_hash = NULL, refresh_expires_at = NULL, claim_key_hash = NULL WHERE hub_uuid = $1")
+         refresh_token_hash = NULL, refresh_expires_at = NULL, claim_key_hash = NULL \
+         WHERE hub_uuid = $1")
     .bind(hub_uuid)
     .bind(now)
-    .execute(tx)
-    .await?;
-    Ok(())
+    .run(tx)
+    .await
 }
 
-/// Forgets the tokens of all hubs of the tenant, and how they claimed themselves. The rows are locked in key order, as uploads lock them.
+/// Deletes the tokens and claim keys of all hubs of the tenant. The rows are locked in key order,
+/// as uploads lock them.
 pub async fn revoke_all(tx: &mut Tx, scope: &Scope) -> Result<u64> {
-    let lock = tx.dialect().for_update();
-    sql("UPDATE hubs SET access_token_id = NULL, shown_access_token_id = NULL, refresh_token_hash = NULL, \
-         refresh_expires_at = NULL, claim_key_hash = NULL \
+    sql("UPDATE hubs SET access_token_id = NULL, shown_access_token_id = NULL, \
+         refresh_token_hash = NULL, refresh_expires_at = NULL, claim_key_hash = NULL \
          WHERE hub_uuid IN (SELECT hub_uuid FROM hubs WHERE tenant_uuid = $1 ORDER BY hub_uuid")
-    .push(lock)
+    .for_update(tx)
     .push(")")
     .bind(scope.tenant_uuid())
     .execute(tx)
     .await
 }
 
-/// The tokens stay dead.
+/// The tokens stay revoked.
 pub async fn unblock(tx: &mut Tx, hub_uuid: HubUuid) -> Result<()> {
-    sql("UPDATE hubs SET blocked_at = NULL WHERE hub_uuid = $1").bind(hub_uuid).execute(tx).await?;
-    Ok(())
+    sql("UPDATE hubs SET blocked_at = NULL WHERE hub_uuid = $1").bind(hub_uuid).run(tx).await
 }

@@ -1,36 +1,125 @@
 //! `/tenant/personas/**`, `/invitations/accept` and `/public/invitations/{token}`.
 
-use axum::extract::State;
+use aide::axum::ApiRouter;
+use aide::axum::routing::{delete_with, get_with, patch_with, post_with};
+use axum::extract::{FromRef, State};
 use hub_protocol::{PersonaUuid, Timestamp, UserUuid};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::store::{self, Invitation};
 use super::{MAX_CANDIDATES, MAX_LISTED, Status};
-use crate::app::App;
+use crate::authn::Authn;
 use crate::authn::user::User;
 use crate::authz::permission::{MembersManage, MembersRead, Role};
 use crate::authz::{Member, Public};
+use crate::core::Core;
 use crate::domain::tenants::http::{TenantMemberResponse, TenantResponse};
 use crate::domain::tenants::{self, Acquaintance};
 use crate::error::{Error, Result};
 use crate::http::answer::{Answer, Empty};
 use crate::http::extract::{Json, Path};
+use crate::http::operation::{operation, operation_failing};
+use crate::http::paths::{InvitationPath, InvitationTokenPath, PersonaPath};
 use crate::sealing;
 
-/// An invitation as the tenant's members see it: without its token, which only the mail has.
+pub fn routes<S>() -> ApiRouter<S>
+where
+    S: Clone + Send + Sync + 'static,
+    Core: FromRef<S>,
+    Authn: FromRef<S>,
+{
+    ApiRouter::new()
+        .api_route(
+            "/tenant/tenants/{tenantUuid}/members",
+            post_with(
+                grant_access,
+                operation_failing(
+                    &[409],
+                    "tenants.grantAccess",
+                    "tenant-tenants",
+                    "Give a person access, or change their role",
+                ),
+            ),
+        )
+        .api_route(
+            "/tenant/personas",
+            get_with(list, operation("personas.list", "tenant-personas", "Members and invitations")),
+        )
+        .api_route(
+            "/tenant/personas/invite",
+            post_with(
+                invite,
+                operation_failing(
+                    &[404, 409],
+                    "personas.invite",
+                    "tenant-personas",
+                    "Invite an e-mail, or add a persona as a member",
+                ),
+            ),
+        )
+        .api_route(
+            "/tenant/personas/invite-candidates",
+            get_with(
+                candidates,
+                operation("personas.listInviteCandidates", "tenant-personas", "Members of your other tenants"),
+            ),
+        )
+        .api_route(
+            "/tenant/personas/{personaUuid}",
+            patch_with(
+                change_role,
+                operation_failing(&[409], "personas.changeRole", "tenant-personas", "Change a member's role"),
+            )
+            .delete_with(remove, operation_failing(&[409], "personas.remove", "tenant-personas", "Remove a member")),
+        )
+        .api_route(
+            "/tenant/personas/invitations/{invitationId}",
+            delete_with(
+                revoke,
+                operation_failing(&[409], "invitations.revoke", "tenant-personas", "Revoke an invitation"),
+            ),
+        )
+        .api_route(
+            "/tenant/personas/invitations/{invitationId}/resend",
+            post_with(
+                resend,
+                operation_failing(&[409], "invitations.resend", "tenant-personas", "Send an invitation again"),
+            ),
+        )
+        .api_route(
+            "/invitations/accept",
+            post_with(
+                accept,
+                operation_failing(&[403, 404, 409, 410], "invitations.accept", "public", "Accept an invitation"),
+            ),
+        )
+        .api_route(
+            "/public/invitations/{token}",
+            get_with(show, operation_failing(&[410], "invitations.get", "public", "What an invitation offers")),
+        )
+}
+
+/// An invitation as the members of the tenant see it. Its token is in the mail alone.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TenantInvitationResponse {
+    /// The id of the invitation.
+    #[schemars(range(min = 1))]
     invitation_id: i64,
+    /// Who is invited.
     email: String,
+    /// The role that the person will have.
     role: Role,
+    /// The status of the invitation.
     status: Status,
+    /// The user who sent it.
     invited_by_user_uuid: UserUuid,
+    /// When it was created.
     created_at: Timestamp,
-    /// When the mail was last asked for.
+    /// When the mail was last requested.
     sent_at: Timestamp,
-    /// Seven days later.
+    /// When it expires: seven days after `sentAt`.
     expires_at: Timestamp,
 }
 
@@ -49,75 +138,99 @@ impl TenantInvitationResponse {
     }
 }
 
-/// Who belongs to a tenant, and who might.
+/// The members of a tenant, and its open invitations.
 #[derive(Serialize, JsonSchema)]
 pub struct TenantPersonasResponse {
-    /// All of them, in the order they came in.
+    /// All members, in the order in which they joined.
     members: Vec<TenantMemberResponse>,
-    /// Those that are PENDING or EXPIRED, the last sent first; at most 500.
+    /// The invitations that are PENDING or EXPIRED, the last sent first.
+    #[schemars(length(max = 500))]
     invitations: Vec<TenantInvitationResponse>,
 }
 
-pub async fn list(auth: Member<MembersRead>, State(app): State<App>) -> Result<Answer<TenantPersonasResponse>> {
-    let mut conn = app.db.read().await?;
+async fn list(auth: Member<MembersRead>, State(core): State<Core>) -> Result<Answer<TenantPersonasResponse>> {
+    let mut conn = core.db.read().await?;
     let members = tenants::members(&mut conn, &auth.scope).await?;
     let invitations = store::list_open(&mut conn, &auth.scope, MAX_LISTED).await?;
-    let now = app.clock.now();
+    let now = core.clock.now();
     Ok(Answer(TenantPersonasResponse {
         members: members.into_iter().map(TenantMemberResponse::from).collect(),
         invitations: invitations.into_iter().map(|invitation| TenantInvitationResponse::new(invitation, now)).collect(),
     }))
 }
 
-/// An e-mail to invite, or a persona to let in at once: exactly one of them.
+/// An e-mail address to invite, or a persona to add at once: exactly one of them.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PersonaInviteRequest {
-    /// Gets a mail with a token, which is good for seven days.
+    /// Receives a mail with a token, which is valid for seven days.
+    #[schemars(length(max = 254), extend("format" = "email"))]
     email: Option<String>,
-    /// Somebody's default persona, or the one they had in this tenant.
+    /// The default persona of a person, or the one that the person had in this tenant.
     persona_uuid: Option<PersonaUuid>,
-    /// VIEWER when absent. OWNER is granted by an OWNER alone.
+    /// VIEWER when absent. Only an OWNER may grant OWNER.
     role: Option<Role>,
 }
 
-/// What came of it: an invitation for an e-mail, a member for a persona; the other is null.
+/// Who is invited: by mail, or at once by their persona.
+enum Invitee {
+    Email(String),
+    Persona(PersonaUuid),
+}
+
+impl PersonaInviteRequest {
+    fn checked(self) -> Result<(Invitee, Role)> {
+        let invitee = match (self.email, self.persona_uuid) {
+            (Some(email), None) => Invitee::Email(email),
+            (None, Some(persona_uuid)) => Invitee::Persona(persona_uuid),
+            (Some(_), Some(_)) => return Err(Error::field("personaUuid", "must not be given together with `email`")),
+            (None, None) => return Err(Error::field("email", "is required unless `personaUuid` is given")),
+        };
+        Ok((invitee, self.role.unwrap_or(Role::Viewer)))
+    }
+}
+
+/// What was created: an invitation for an e-mail address, a member for a persona; the other is
+/// null.
 #[derive(Serialize, JsonSchema)]
 pub struct InviteResponse {
+    /// The invitation.
     invitation: Option<TenantInvitationResponse>,
+    /// The member.
     member: Option<TenantMemberResponse>,
 }
 
-pub async fn invite(
+async fn invite(
     auth: Member<MembersManage>,
-    State(app): State<App>,
+    State(core): State<Core>,
     Json(request): Json<PersonaInviteRequest>,
 ) -> Result<Answer<InviteResponse>> {
-    let role = request.role.unwrap_or(Role::Viewer);
-    let response = match (request.email, request.persona_uuid) {
-        (Some(email), None) => {
-            let invitation = super::invite(&app, &auth.scope, &auth.user, &email, role).await?;
-            let invitation = TenantInvitationResponse::new(invitation, app.clock.now());
+    let (invitee, role) = request.checked()?;
+    let response = match invitee {
+        Invitee::Email(email) => {
+            let invitation = super::invite(&core, &auth.scope, &auth.user, &email, role).await?;
+            let invitation = TenantInvitationResponse::new(invitation, core.clock.now());
             InviteResponse { invitation: Some(invitation), member: None }
         }
-        (None, Some(persona_uuid)) => {
-            let member = super::let_in(&app, &auth.scope, persona_uuid, role).await?;
+        Invitee::Persona(persona_uuid) => {
+            let member = super::add_member(&core, &auth.scope, persona_uuid, role).await?;
             InviteResponse { invitation: None, member: Some(member.into()) }
         }
-        (Some(_), Some(_)) => return Err(Error::field("personaUuid", "give this or `email`, not both")),
-        (None, None) => return Err(Error::field("email", "must be given, or `personaUuid` in its place")),
     };
     Ok(Answer(response))
 }
 
-/// Somebody who could be let in by their persona.
+/// A person who can be added by persona.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct InviteCandidate {
-    /// Their default persona.
+    /// The default persona of the person.
     persona_uuid: PersonaUuid,
+    /// The account of the person.
     user_uuid: UserUuid,
+    /// The e-mail address of the account.
     email: String,
+    /// The name shown to others.
     nickname: Option<String>,
 }
 
@@ -127,103 +240,109 @@ impl From<Acquaintance> for InviteCandidate {
     }
 }
 
-/// Members of the caller's other tenants who do not belong to this one, by e-mail; the first 100.
-pub async fn candidates(auth: Member<MembersManage>, State(app): State<App>) -> Result<Answer<Vec<InviteCandidate>>> {
-    let mut conn = app.db.read().await?;
+/// Members of the caller's other tenants who are not members of this one, ordered by e-mail; the
+/// first 100.
+async fn candidates(auth: Member<MembersManage>, State(core): State<Core>) -> Result<Answer<Vec<InviteCandidate>>> {
+    let mut conn = core.db.read().await?;
     let found = tenants::acquaintances(&mut conn, &auth.scope, auth.user.user_uuid, MAX_CANDIDATES).await?;
     Ok(Answer(found.into_iter().map(InviteCandidate::from).collect()))
 }
 
-/// What to change; absent or null stays.
+/// What to change; a member that is absent or null leaves the stored value alone.
 #[derive(Deserialize, JsonSchema)]
 pub struct UpdatePersonaRoleRequest {
-    /// To and from OWNER, an OWNER alone changes it.
+    /// The role to set. Only an OWNER may grant or take away OWNER.
     role: Option<Role>,
 }
 
-pub async fn change_role(
+async fn change_role(
     auth: Member<MembersManage>,
-    State(app): State<App>,
-    Path(persona_uuid): Path<PersonaUuid>,
+    State(authn): State<Authn>,
+    Path(PersonaPath { persona_uuid }): Path<PersonaPath>,
     Json(UpdatePersonaRoleRequest { role }): Json<UpdatePersonaRoleRequest>,
 ) -> Result<Answer<TenantMemberResponse>> {
     let member = match role {
-        Some(role) => tenants::change_role(&app, &auth.scope, persona_uuid, role).await?,
-        None => tenants::member(&mut app.db.read().await?, &auth.scope, persona_uuid).await?,
+        Some(role) => tenants::change_role(&authn, &auth.scope, persona_uuid, role).await?,
+        None => tenants::member(&mut authn.core.db.read().await?, &auth.scope, persona_uuid).await?,
     };
     Ok(Answer(member.into()))
 }
 
-pub async fn remove(
+async fn remove(
     auth: Member<MembersManage>,
-    State(app): State<App>,
-    Path(persona_uuid): Path<PersonaUuid>,
+    State(authn): State<Authn>,
+    Path(PersonaPath { persona_uuid }): Path<PersonaPath>,
 ) -> Result<Empty> {
-    tenants::remove_member(&app, &auth.scope, persona_uuid).await?;
+    tenants::remove_member(&authn, &auth.scope, persona_uuid).await?;
     Ok(Empty)
 }
 
-pub async fn revoke(
+async fn revoke(
     auth: Member<MembersManage>,
-    State(app): State<App>,
-    Path(invitation_id): Path<i64>,
+    State(core): State<Core>,
+    Path(InvitationPath { invitation_id }): Path<InvitationPath>,
 ) -> Result<Empty> {
-    super::revoke(&app, &auth.scope, invitation_id).await?;
+    super::revoke(&core, &auth.scope, invitation_id).await?;
     Ok(Empty)
 }
 
-/// Another token, another seven days; the token before it ends.
-pub async fn resend(
+/// Issues a new token, valid for seven days. The previous token becomes invalid.
+async fn resend(
     auth: Member<MembersManage>,
-    State(app): State<App>,
-    Path(invitation_id): Path<i64>,
+    State(core): State<Core>,
+    Path(InvitationPath { invitation_id }): Path<InvitationPath>,
 ) -> Result<Answer<TenantInvitationResponse>> {
-    let invitation = super::resend(&app, &auth.scope, &auth.user, invitation_id).await?;
-    Ok(Answer(TenantInvitationResponse::new(invitation, app.clock.now())))
+    let invitation = super::resend(&core, &auth.scope, &auth.user, invitation_id).await?;
+    Ok(Answer(TenantInvitationResponse::new(invitation, core.clock.now())))
 }
 
+/// The invitation to accept.
 #[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "InvitationAcceptRequest")]
 pub struct AcceptRequest {
-    /// From the mail.
+    /// The token from the mail.
     token: String,
 }
 
-/// Answers the tenant that the caller belongs to now.
-pub async fn accept(
+/// Returns the tenant that the caller is now a member of.
+async fn accept(
     user: User,
-    State(app): State<App>,
+    State(core): State<Core>,
     Json(AcceptRequest { token }): Json<AcceptRequest>,
 ) -> Result<Answer<TenantResponse>> {
-    let membership = super::accept(&app, &user, &token).await?;
+    let membership = super::accept(&core, &user, &token).await?;
     Ok(Answer(membership.into()))
 }
 
-/// An invitation as whoever has its token sees it.
+/// An invitation as the holder of its token sees it.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PublicInvitationResponse {
+    /// The name of the tenant.
     tenant_name: String,
+    /// The role that the person will have.
     role: Role,
-    /// PENDING or ACCEPTED; any other is 410.
+    /// PENDING or ACCEPTED; any other is answered with 410.
     status: Status,
-    /// Masked: enough to remember which of one's addresses it was.
+    /// Who is invited, masked: enough to recognise the address by.
     email: String,
+    /// When it expires.
     expires_at: Timestamp,
 }
 
-pub async fn show(
+async fn show(
     _: Public,
-    State(app): State<App>,
-    Path(token): Path<String>,
+    State(core): State<Core>,
+    Path(InvitationTokenPath { token }): Path<InvitationTokenPath>,
 ) -> Result<Answer<PublicInvitationResponse>> {
-    let mut conn = app.db.read().await?;
+    let mut conn = core.db.read().await?;
     let invitation = store::find_by_token(&mut conn, &sealing::hash(&token)).await?;
     let invitation = invitation.ok_or_else(|| Error::not_found("invitation"))?;
-    let status = invitation.status(app.clock.now());
-    if let Some(how) = super::over(status) {
+    let status = invitation.status(core.clock.now());
+    if let Some(how) = super::closed_reason(status) {
         return Err(super::gone(how));
     }
-    let tenant_name = store::tenant_name(&mut conn, invitation.tenant_uuid).await?;
+    let tenant_name = tenants::name(&mut conn, invitation.tenant_uuid).await?;
     let tenant_name = tenant_name.ok_or_else(|| super::gone(super::TENANT_DELETED))?;
     let Invitation { role, email, expires_at, .. } = invitation;
     Ok(Answer(PublicInvitationResponse { tenant_name, role, status, email: masked(&email), expires_at }))
@@ -233,4 +352,24 @@ pub async fn show(
 fn masked(email: &str) -> String {
     let (local, domain) = email.rsplit_once('@').unwrap_or((email, ""));
     local.chars().take(1).chain("***@".chars()).chain(domain.chars()).collect()
+}
+
+/// A member to add, or another role for one.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct GrantAccessRequest {
+    /// The default persona of a person (`personaUuid` of a login), or the one that the person has
+    /// in this tenant.
+    persona_uuid: PersonaUuid,
+    /// The role to grant. Only an OWNER may grant OWNER.
+    role: Role,
+}
+
+async fn grant_access(
+    auth: Member<MembersManage>,
+    State(authn): State<Authn>,
+    Json(GrantAccessRequest { persona_uuid, role }): Json<GrantAccessRequest>,
+) -> Result<Answer<TenantMemberResponse>> {
+    let member = super::grant_access(&authn, &auth.scope, persona_uuid, role).await?;
+    Ok(Answer(member.into()))
 }

@@ -9,14 +9,14 @@ use crate::authz::permission::Role;
 use crate::db::{Conn, Tx, sql};
 use crate::error::Result;
 
-/// What an invitation offers to whom.
+/// The content of an invitation's mail.
 pub struct Offer<'a> {
     pub tenant_name: &'a str,
     pub email: &'a str,
     pub role: Role,
 }
 
-/// An invitation about to be made.
+/// The values of a new invitation.
 pub struct NewInvitation<'a> {
     pub email: &'a str,
     pub role: Role,
@@ -56,13 +56,14 @@ impl Invitation {
     }
 }
 
-const COLUMNS: &str = "invitation_id, tenant_uuid, email, role, mail_uuid, invited_by_user_uuid, created_at, sent_at, expires_at, accepted_at, \
-    accepted_by_user_uuid, revoked_at";
+const COLUMNS: &str = "invitation_id, tenant_uuid, email, role, mail_uuid, invited_by_user_uuid, \
+    created_at, sent_at, expires_at, accepted_at, accepted_by_user_uuid, revoked_at";
 const OPEN: &str = "accepted_at IS NULL AND revoked_at IS NULL";
 
 pub async fn insert(tx: &mut Tx, scope: &Scope, new: NewInvitation<'_>) -> Result<Invitation> {
     let NewInvitation { email, role, invited_by_user_uuid, sent, now } = new;
-    sql("INSERT INTO invitations (tenant_uuid, email, role, token_hash, mail_uuid, invited_by_user_uuid, created_at, sent_at, expires_at) \
+    sql("INSERT INTO invitations (tenant_uuid, email, role, token_hash, mail_uuid, \
+         invited_by_user_uuid, created_at, sent_at, expires_at) \
          VALUES ($1, $2, $3, $4, $5, $6, $7, $7, $8) RETURNING ")
     .push(COLUMNS)
     .bind(scope.tenant_uuid())
@@ -78,55 +79,53 @@ pub async fn insert(tx: &mut Tx, scope: &Scope, new: NewInvitation<'_>) -> Resul
 }
 
 pub async fn find(conn: &mut Conn, scope: &Scope, invitation_id: i64) -> Result<Option<Invitation>> {
-    sql(&format!("SELECT {COLUMNS} FROM invitations WHERE invitation_id = $1 AND tenant_uuid = $2"))
+    sql("SELECT ")
+        .push(COLUMNS)
+        .push(" FROM invitations WHERE invitation_id = $1 AND tenant_uuid = $2")
         .bind(invitation_id)
         .bind(scope.tenant_uuid())
         .optional(conn)
         .await
 }
 
-/// Of whichever tenant: who has the token knows none.
+/// Of any tenant: the token identifies it.
 pub async fn find_by_token(conn: &mut Conn, hash: &[u8]) -> Result<Option<Invitation>> {
-    sql(&format!("SELECT {COLUMNS} FROM invitations WHERE token_hash = $1")).bind(hash).optional(conn).await
+    sql("SELECT ").push(COLUMNS).push(" FROM invitations WHERE token_hash = $1").bind(hash).optional(conn).await
 }
 
-/// The name of the tenant an invitation is to; nothing when it is deleted.
-pub async fn tenant_name(conn: &mut Conn, tenant_uuid: TenantUuid) -> Result<Option<String>> {
-    let row: Option<(String,)> = sql("SELECT name FROM tenants WHERE tenant_uuid = $1 AND deleted_at IS NULL")
-        .bind(tenant_uuid)
-        .optional(conn)
-        .await?;
-    Ok(row.map(|(name,)| name))
-}
-
-/// The one for this e-mail that is neither accepted nor revoked.
+/// The invitation of this e-mail that is neither accepted nor revoked.
 pub async fn open(conn: &mut Conn, scope: &Scope, email: &str) -> Result<Option<Invitation>> {
-    sql(&format!("SELECT {COLUMNS} FROM invitations WHERE tenant_uuid = $1 AND email = $2 AND {OPEN}"))
+    sql("SELECT ")
+        .push(COLUMNS)
+        .push(" FROM invitations WHERE tenant_uuid = $1 AND email = $2 AND ")
+        .push(OPEN)
         .bind(scope.tenant_uuid())
         .bind(email)
         .optional(conn)
         .await
 }
 
-/// Those that are neither accepted nor revoked, the last sent first.
+/// The invitations that are neither accepted nor revoked, the last sent first.
 pub async fn list_open(conn: &mut Conn, scope: &Scope, limit: i64) -> Result<Vec<Invitation>> {
-    sql(&format!(
-        "SELECT {COLUMNS} FROM invitations WHERE tenant_uuid = $1 AND {OPEN} ORDER BY sent_at DESC, invitation_id DESC LIMIT $2"
-    ))
-    .bind(scope.tenant_uuid())
-    .bind(limit)
-    .all(conn)
-    .await
+    sql("SELECT ")
+        .push(COLUMNS)
+        .push(" FROM invitations WHERE tenant_uuid = $1 AND ")
+        .push(OPEN)
+        .push(" ORDER BY sent_at DESC, invitation_id DESC LIMIT $2")
+        .bind(scope.tenant_uuid())
+        .bind(limit)
+        .all(conn)
+        .await
 }
 
 pub async fn count_pending(conn: &mut Conn, scope: &Scope, now: Timestamp) -> Result<i64> {
-    let (count,): (i64,) =
-        sql(&format!("SELECT COUNT(*) FROM invitations WHERE tenant_uuid = $1 AND {OPEN} AND expires_at > $2"))
-            .bind(scope.tenant_uuid())
-            .bind(now)
-            .one(conn)
-            .await?;
-    Ok(count)
+    sql("SELECT COUNT(*) FROM invitations WHERE tenant_uuid = $1 AND ")
+        .push(OPEN)
+        .push(" AND expires_at > $2")
+        .bind(scope.tenant_uuid())
+        .bind(now)
+        .scalar(conn)
+        .await
 }
 
 pub async fn renew(tx: &mut Tx, scope: &Scope, invitation_id: i64, sent: Sent, now: Timestamp) -> Result<()> {
@@ -138,9 +137,8 @@ pub async fn renew(tx: &mut Tx, scope: &Scope, invitation_id: i64, sent: Sent, n
     .bind(sent.mail_uuid)
     .bind(now)
     .bind(sent.expires_at)
-    .execute(tx)
-    .await?;
-    Ok(())
+    .run(tx)
+    .await
 }
 
 pub async fn revoke(tx: &mut Tx, scope: &Scope, invitation_id: i64, now: Timestamp) -> Result<()> {
@@ -148,29 +146,28 @@ pub async fn revoke(tx: &mut Tx, scope: &Scope, invitation_id: i64, now: Timesta
         .bind(invitation_id)
         .bind(scope.tenant_uuid())
         .bind(now)
-        .execute(tx)
-        .await?;
-    Ok(())
+        .run(tx)
+        .await
 }
 
-/// Revokes all that are open; answers the mails their tokens are in.
+/// Revokes all open invitations and returns the uuids of their mails.
 pub async fn revoke_all(tx: &mut Tx, scope: &Scope, now: Timestamp) -> Result<Vec<Uuid>> {
-    let rows: Vec<(Uuid,)> =
-        sql(&format!("UPDATE invitations SET revoked_at = $2 WHERE tenant_uuid = $1 AND {OPEN} RETURNING mail_uuid"))
-            .bind(scope.tenant_uuid())
-            .bind(now)
-            .all(tx)
-            .await?;
-    Ok(rows.into_iter().map(|(mail_uuid,)| mail_uuid).collect())
+    sql("UPDATE invitations SET revoked_at = $2 WHERE tenant_uuid = $1 AND ")
+        .push(OPEN)
+        .push(" RETURNING mail_uuid")
+        .bind(scope.tenant_uuid())
+        .bind(now)
+        .scalars(tx)
+        .await
 }
 
 pub async fn accept(tx: &mut Tx, scope: &Scope, invitation_id: i64, by: UserUuid, now: Timestamp) -> Result<()> {
-    sql("UPDATE invitations SET accepted_at = $3, accepted_by_user_uuid = $4 WHERE invitation_id = $1 AND tenant_uuid = $2")
-        .bind(invitation_id)
-        .bind(scope.tenant_uuid())
-        .bind(now)
-        .bind(by)
-        .execute(tx)
-        .await?;
-    Ok(())
+    sql("UPDATE invitations SET accepted_at = $3, accepted_by_user_uuid = $4 \
+         WHERE invitation_id = $1 AND tenant_uuid = $2")
+    .bind(invitation_id)
+    .bind(scope.tenant_uuid())
+    .bind(now)
+    .bind(by)
+    .run(tx)
+    .await
 }

@@ -1,4 +1,4 @@
-//! SQL of the apps of hubs, wanted and reported.
+//! SQL of the apps of hubs, as desired and as reported.
 
 use hub_protocol::job::{HubJobStatus, HubJobType, InstalledApp, InstalledAppState};
 use hub_protocol::{AppUuid, HubJobUuid, HubUuid, ReleaseUuid, Timestamp};
@@ -9,11 +9,11 @@ use crate::authz::Scope;
 use crate::db::{Conn, Tx, sql};
 use crate::error::Result;
 
-/// An app that operators decided about, with the last job about it.
+/// An app that an operator installed or removed, with its last job.
 #[derive(Debug, sqlx::FromRow)]
 pub struct HubApp {
     pub app_uuid: AppUuid,
-    /// Of the last installation that succeeded.
+    /// The release of the last successful installation.
     pub release_uuid: Option<ReleaseUuid>,
     pub version: Option<String>,
     pub updated_at: Timestamp,
@@ -26,11 +26,12 @@ pub struct HubApp {
     pub job_version: Option<String>,
 }
 
-/// Of whichever tenant's hub: the caller knows whose it is.
+/// Of any tenant's hub: the caller has checked the tenant.
 pub async fn of_hub(conn: &mut Conn, hub_uuid: HubUuid, limit: i64) -> Result<Vec<HubApp>> {
-    sql("SELECT a.app_uuid, a.release_uuid, a.version, a.updated_at, j.hub_job_uuid, j.job_type, j.status AS job_status, \
-         j.release_uuid AS job_release_uuid, j.version AS job_version \
-         FROM hub_apps a JOIN hub_jobs j ON j.hub_job_uuid = a.hub_job_uuid WHERE a.hub_uuid = $1 ORDER BY a.app_uuid LIMIT $2")
+    sql("SELECT a.app_uuid, a.release_uuid, a.version, a.updated_at, j.hub_job_uuid, j.job_type, \
+         j.status AS job_status, j.release_uuid AS job_release_uuid, j.version AS job_version \
+         FROM hub_apps a JOIN hub_jobs j ON j.hub_job_uuid = a.hub_job_uuid WHERE a.hub_uuid = $1 \
+         ORDER BY a.app_uuid LIMIT $2")
     .bind(hub_uuid)
     .bind(limit)
     .all(conn)
@@ -38,28 +39,29 @@ pub async fn of_hub(conn: &mut Conn, hub_uuid: HubUuid, limit: i64) -> Result<Ve
 }
 
 pub async fn count(conn: &mut Conn, hub_uuid: HubUuid) -> Result<i64> {
-    let (count,): (i64,) = sql("SELECT COUNT(*) FROM hub_apps WHERE hub_uuid = $1").bind(hub_uuid).one(conn).await?;
-    Ok(count)
+    sql("SELECT COUNT(*) FROM hub_apps WHERE hub_uuid = $1").bind(hub_uuid).scalar(conn).await
 }
 
-pub async fn want(tx: &mut Tx, job: &HubJob, app_uuid: AppUuid, now: Timestamp) -> Result<()> {
-    sql("INSERT INTO hub_apps (hub_uuid, app_uuid, tenant_uuid, hub_job_uuid, updated_at) VALUES ($1, $2, $3, $4, $5) \
-         ON CONFLICT (hub_uuid, app_uuid) DO UPDATE SET hub_job_uuid = excluded.hub_job_uuid, updated_at = excluded.updated_at")
+pub async fn set_desired(tx: &mut Tx, job: &HubJob, app_uuid: AppUuid, now: Timestamp) -> Result<()> {
+    sql("INSERT INTO hub_apps (hub_uuid, app_uuid, tenant_uuid, hub_job_uuid, updated_at) \
+         VALUES ($1, $2, $3, $4, $5) \
+         ON CONFLICT (hub_uuid, app_uuid) DO UPDATE SET hub_job_uuid = excluded.hub_job_uuid, \
+         updated_at = excluded.updated_at")
     .bind(job.hub_uuid)
     .bind(app_uuid)
     .bind(job.tenant_uuid)
     .bind(job.hub_job_uuid)
     .bind(now)
-    .execute(tx)
-    .await?;
-    Ok(())
+    .run(tx)
+    .await
 }
 
-/// The row may be gone: a later job about the app was made, and cancelled.
+/// The row may be missing: a later job of the app was created and cancelled.
 pub async fn installed(tx: &mut Tx, job: &HubJob, app_uuid: AppUuid, now: Timestamp) -> Result<()> {
-    sql("INSERT INTO hub_apps (hub_uuid, app_uuid, tenant_uuid, hub_job_uuid, release_uuid, version, updated_at) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (hub_uuid, app_uuid) DO UPDATE SET \
-         release_uuid = excluded.release_uuid, version = excluded.version, updated_at = excluded.updated_at")
+    sql("INSERT INTO hub_apps (hub_uuid, app_uuid, tenant_uuid, hub_job_uuid, release_uuid, \
+         version, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7) \
+         ON CONFLICT (hub_uuid, app_uuid) DO UPDATE SET release_uuid = excluded.release_uuid, \
+         version = excluded.version, updated_at = excluded.updated_at")
     .bind(job.hub_uuid)
     .bind(app_uuid)
     .bind(job.tenant_uuid)
@@ -67,34 +69,30 @@ pub async fn installed(tx: &mut Tx, job: &HubJob, app_uuid: AppUuid, now: Timest
     .bind(job.release_uuid)
     .bind(job.version.as_deref())
     .bind(now)
-    .execute(tx)
-    .await?;
-    Ok(())
+    .run(tx)
+    .await
 }
 
 pub async fn removed(tx: &mut Tx, job: &HubJob, app_uuid: AppUuid, now: Timestamp) -> Result<()> {
-    sql("UPDATE hub_apps SET release_uuid = NULL, version = NULL, updated_at = $3 WHERE hub_uuid = $1 AND app_uuid = $2")
-        .bind(job.hub_uuid)
-        .bind(app_uuid)
-        .bind(now)
-        .execute(tx)
-        .await?;
-    Ok(())
+    sql("UPDATE hub_apps SET release_uuid = NULL, version = NULL, updated_at = $3 \
+         WHERE hub_uuid = $1 AND app_uuid = $2")
+    .bind(job.hub_uuid)
+    .bind(app_uuid)
+    .bind(now)
+    .run(tx)
+    .await
 }
 
-/// Forgets the app that the job was the last one about, unless it is installed.
-pub async fn forget_unwanted(tx: &mut Tx, job: &HubJob) -> Result<()> {
-    sql("DELETE FROM hub_apps WHERE hub_job_uuid = $1 AND release_uuid IS NULL")
-        .bind(job.hub_job_uuid)
-        .execute(tx)
-        .await?;
-    Ok(())
+/// Deletes the app whose last job this was, unless it is installed.
+pub async fn forget_undesired(tx: &mut Tx, job: &HubJob) -> Result<()> {
+    sql("DELETE FROM hub_apps WHERE hub_job_uuid = $1 AND release_uuid IS NULL").bind(job.hub_job_uuid).run(tx).await
 }
 
 pub async fn replace_installed(tx: &mut Tx, hub: &Hub, apps: &[InstalledApp], now: Timestamp) -> Result<()> {
     sql("DELETE FROM hub_installed_apps WHERE hub_uuid = $1").bind(hub.hub_uuid).execute(tx).await?;
     for app in apps {
-        sql("INSERT INTO hub_installed_apps (hub_uuid, app_uuid, tenant_uuid, release_uuid, version, state, message, since, restarts, reported_at) \
+        sql("INSERT INTO hub_installed_apps (hub_uuid, app_uuid, tenant_uuid, release_uuid, \
+             version, state, message, since, restarts, reported_at) \
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)")
         .bind(hub.hub_uuid)
         .bind(app.app_uuid)
@@ -112,7 +110,7 @@ pub async fn replace_installed(tx: &mut Tx, hub: &Hub, apps: &[InstalledApp], no
     Ok(())
 }
 
-/// An app as the hub reported it.
+/// An app as reported by the hub.
 #[derive(Debug, sqlx::FromRow)]
 pub struct ReportedApp {
     pub app_uuid: AppUuid,
@@ -127,8 +125,9 @@ pub struct ReportedApp {
 }
 
 pub async fn reported(conn: &mut Conn, scope: &Scope, hub_uuid: HubUuid, limit: i64) -> Result<Vec<ReportedApp>> {
-    sql("SELECT app_uuid, release_uuid, version, state, message, since, restarts, reported_at FROM hub_installed_apps \
-         WHERE hub_uuid = $1 AND tenant_uuid = $2 ORDER BY app_uuid LIMIT $3")
+    sql("SELECT app_uuid, release_uuid, version, state, message, since, restarts, reported_at \
+         FROM hub_installed_apps WHERE hub_uuid = $1 AND tenant_uuid = $2 \
+         ORDER BY app_uuid LIMIT $3")
     .bind(hub_uuid)
     .bind(scope.tenant_uuid())
     .bind(limit)

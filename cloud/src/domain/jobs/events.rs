@@ -1,4 +1,5 @@
-//! What hubs tell about their jobs. An event is stored once, with an id that rises within the tenant, in the transaction that moves its job on.
+//! Events that hubs report about their jobs. An event is stored once, with an id that increases
+//! within the tenant, in the transaction that updates its job.
 
 use hub_protocol::job::{HubJobEventKind, HubJobEventRequest, HubJobStatus};
 use hub_protocol::{HubJobUuid, HubUuid, Timestamp};
@@ -7,45 +8,52 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
+use super::dispatch::LEASE_SECS;
 use super::event_store::{self, StoredJobEvent};
-use super::hand_out::LEASE_SECS;
-use super::{End, HubJob, finish, not_found, store};
-use crate::app::App;
+use super::{End, HubJob, Jobs, finish, not_found, store};
 use crate::authn::hub::Hub;
 use crate::authz::Scope;
-use crate::domain::hubs::{self, desired};
-use crate::domain::streams::{Published, PublishedRecord};
-use crate::domain::telemetry::{MAX_DEPTH, depth};
+use crate::db::Tx;
+use crate::domain::hubs::{self, Changes};
 use crate::error::{Error, Result};
 use crate::http::check::Check;
-use crate::ingest::{Kind, Record, known_answer, remember_answer, take_id};
+use crate::http::json::{MAX_DEPTH, depth};
+use crate::ingest::{Commit, CommittedRecord, Kind, Record, issue_id, store_answer, stored_answer};
 
 const MAX_MESSAGE_CHARS: usize = 2000;
 const MAX_DETAIL_BYTES: usize = 16 * 1024;
-/// What a hub may say about one job before it ends it.
+/// Events of one job before its final one.
 const MAX_EVENTS: i64 = 10_000;
 
 /// One event of a job.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HubJobEventResponse {
-    /// `receivedAt` in microseconds since 1970: unique and rising within the tenant.
+    /// The id: `receivedAt` in microseconds since 1970, unique and rising within the tenant.
+    #[schemars(range(min = 1))]
     hub_job_event_id: i64,
+    /// The hub.
     hub_uuid: HubUuid,
+    /// The job.
     hub_job_uuid: HubJobUuid,
+    /// The id that the hub gave the event.
     event_uuid: Uuid,
+    /// What happened.
     kind: HubJobEventKind,
+    /// For people.
     message: Option<String>,
     /// Percent done.
+    #[schemars(range(min = 0, max = 100))]
     progress: Option<i64>,
-    /// What else the hub had to say; of a failure, `reason` is a stable word.
+    /// What else there is to know. Of a failure, `reason` is a stable word.
     detail: Option<Value>,
-    /// By the hub's clock.
+    /// When it happened, by the clock of the hub.
     occurred_at: Timestamp,
+    /// When the service received it.
     received_at: Timestamp,
 }
 
-/// An event as it is stored.
+/// A stored event.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Body {
@@ -72,7 +80,7 @@ impl StoredJobEvent {
     }
 }
 
-fn check(event: &HubJobEventRequest) -> Result<()> {
+fn checked(event: HubJobEventRequest) -> Result<HubJobEventRequest> {
     let mut check = Check::new();
     check.lines("message", event.message.as_deref(), MAX_MESSAGE_CHARS);
     check.that(event.progress.is_none_or(|percent| (0..=100).contains(&percent)), "progress", "must be from 0 to 100");
@@ -82,73 +90,79 @@ fn check(event: &HubJobEventRequest) -> Result<()> {
         check.that(text.len() <= MAX_DETAIL_BYTES, "detail", format!("may have at most {MAX_DETAIL_BYTES} bytes"));
         check.that(depth(&text) <= MAX_DEPTH, "detail", format!("must not nest deeper than {MAX_DEPTH} levels"));
     }
-    check.done()
+    check.done().map(|()| event)
 }
 
-/// Stores what the hub tells about one of its jobs, and moves the job on. What it told before, as its `eventUuid` or its key says, is answered alike and
-/// changes nothing, also when the job is over by now.
+/// Stores an event of a hub's job and updates the job. A repeated event, recognised by its
+/// `eventUuid` or its idempotency key, gets the same response and changes nothing, even if the job
+/// is finished.
 pub async fn record(
-    app: &App,
+    jobs: &Jobs,
     hub: &Hub,
     hub_job_uuid: HubJobUuid,
     key: Option<&str>,
     event: HubJobEventRequest,
 ) -> Result<()> {
-    check(&event)?;
+    let event = checked(event)?;
     let scope = Scope::of_hub(hub);
     let body = serde_json::to_string(&Body { hub_job_uuid, event: event.clone() }).map_err(Error::internal)?;
-    // An event's own uuid is kept with the event.
+    // An event's own uuid is stored with the event.
     let event_uuid = event.event_uuid;
     let key = key.filter(|key| key.parse() != Ok(event_uuid));
-    let mut tx = app.db.begin().await?;
-    let now = app.clock.now();
+    let mut tx = jobs.core.db.begin().await?;
+    let now = jobs.core.clock.now();
     hubs::touch(&mut tx, hub.hub_uuid, now).await?;
     let job = store::get(&mut tx, &scope, hub.hub_uuid, hub_job_uuid).await?.ok_or_else(not_found)?;
     if event_store::is_known(&mut tx, hub_job_uuid, event_uuid).await? {
         return Ok(());
     }
     if let Some(key) = key {
-        if known_answer(&mut tx, hub.hub_uuid, Kind::JobEvents.name(), key).await?.is_some() {
+        if stored_answer(&mut tx, hub.hub_uuid, Kind::JobEvents.name(), key).await?.is_some() {
             return Ok(());
         }
-        remember_answer(&mut tx, hub.hub_uuid, Kind::JobEvents.name(), key, "", now).await?;
+        store_answer(&mut tx, hub.hub_uuid, Kind::JobEvents.name(), key, "", now).await?;
     }
     job.require_open()?;
-    let ended = move_on(&mut tx, &job, &event, now).await?;
-    let ids = take_id(&mut tx, hub.tenant_uuid, Kind::JobEvents, now).await?;
+    advance(&mut tx, &jobs.changes, &job, &event, now).await?;
+    let ids = issue_id(&mut tx, hub.tenant_uuid, Kind::JobEvents, now).await?;
     let stored = StoredJobEvent { hub_job_event_id: ids.id, hub_uuid: hub.hub_uuid, body };
     event_store::insert(&mut tx, &scope, hub_job_uuid, event_uuid, &stored).await?;
-    tx.commit_unaudited("what a hub tells is kept with its job").await?;
-    let record = PublishedRecord { id: ids.id, hub_uuid: hub.hub_uuid, record: Record::on_one_line(&stored.body) };
-    app.streams.publish(vec![Published {
+    let record = CommittedRecord { id: ids.id, hub_uuid: hub.hub_uuid, record: Record::on_one_line(&stored.body) };
+    let commit = Commit {
         tenant_uuid: hub.tenant_uuid,
         kind: Kind::JobEvents,
         previous_id: ids.previous_id,
         last_id: ids.id,
         records: vec![record],
-    }]);
-    if ended {
-        desired::changed(app, hub.hub_uuid).await;
-    }
-    Ok(())
+    };
+    let commits = jobs.commits.clone();
+    tx.after_commit(async move { commits.announce(vec![commit]) });
+    tx.commit_unaudited("events are stored with their job").await
 }
 
-/// What the event does to its job; whether it ends it.
-async fn move_on(tx: &mut crate::db::Tx, job: &HubJob, event: &HubJobEventRequest, now: Timestamp) -> Result<bool> {
+/// Updates the job according to the event.
+async fn advance(
+    tx: &mut Tx,
+    changes: &Changes,
+    job: &HubJob,
+    event: &HubJobEventRequest,
+    now: Timestamp,
+) -> Result<()> {
     let (status, is_end) = match event.kind {
         HubJobEventKind::Accepted | HubJobEventKind::Progress => (HubJobStatus::Running, false),
-        // Whoever tells of a job was given it, whatever we know of that.
+        // A hub that reports on a job must have received it, whether or not the dispatch was
+        // recorded.
         HubJobEventKind::Log if job.status == HubJobStatus::Pending => (HubJobStatus::Dispatched, false),
         HubJobEventKind::Log => (job.status, false),
         HubJobEventKind::Succeeded => (HubJobStatus::Succeeded, true),
         HubJobEventKind::Failed => (HubJobStatus::Failed, true),
     };
     if !is_end && job.event_count >= MAX_EVENTS {
-        let message = format!("a job takes at most {MAX_EVENTS} events before the one that ends it");
+        let message = format!("a job accepts at most {MAX_EVENTS} events before its final event; send that one");
         return Err(Error::conflict("TOO_MANY_EVENTS", message));
     }
     let step = store::Step {
-        // What ends is under way for a moment, so that it has a beginning.
+        // A final event passes through RUNNING, so that the job has a start time.
         status: if is_end { HubJobStatus::Running } else { status },
         detail: event.message.as_deref().filter(|_| event.kind != HubJobEventKind::Log),
         progress: if status == HubJobStatus::Succeeded { Some(100) } else { event.progress },
@@ -157,7 +171,7 @@ async fn move_on(tx: &mut crate::db::Tx, job: &HubJob, event: &HubJobEventReques
     store::step(tx, job.hub_job_uuid, step, now).await?;
     if is_end {
         let result = event.detail.as_ref().map(Value::to_string);
-        finish(tx, job, End { status, detail: None, result: result.as_deref() }, now).await?;
+        finish(tx, changes, job, End { status, detail: None, result: result.as_deref() }, now).await?;
     }
-    Ok(is_end)
+    Ok(())
 }

@@ -1,12 +1,13 @@
-//! Jobs: what hubs are to do once, what they tell about it, and the apps that come of it. Whoever changes a job holds the row of its hub, so that a hub's
-//! jobs have one order, and of a cancellation, an expiry and a hub's own last word exactly one ends a job. Nothing here talks to a hub: jobs are part of its
-//! desired state.
+//! Jobs: one-time work for hubs, the events that hubs report about it, and the resulting apps.
+//! Every change of a job locks the row of its hub. So the jobs of a hub have one order, and exactly
+//! one of a cancellation, an expiry and the hub's final event finishes a job. Nothing here connects
+//! to a hub: jobs are part of the desired state.
 
 mod app_store;
 mod apps;
+mod dispatch;
 mod event_store;
 mod events;
-mod hand_out;
 pub mod http;
 mod overdue;
 mod store;
@@ -18,26 +19,36 @@ use hub_protocol::{AppUuid, HubJobUuid, HubUuid, ReleaseUuid, TenantUuid, Timest
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::app::App;
+use crate::audit::{self, Audit};
 use crate::authn::user::User;
 use crate::authz::Scope;
+use crate::core::Core;
 use crate::db::Tx;
-use crate::domain::audit::{self, Audit};
-use crate::domain::hubs::{self, Addressee, desired};
+use crate::domain::hubs::{self, Addressee, Changes};
 use crate::domain::releases::{self, AgentReleaseSummary};
 use crate::error::{Error, Result};
+use crate::ingest::Commits;
 
-pub use apps::wanted as wanted_apps;
+pub use apps::desired as desired_apps;
+pub use dispatch::dispatch;
 pub use event_store::{StoredJobEvent, after as events_after, forget as forget_events};
 pub use events::HubJobEventResponse;
-pub use hand_out::hand_out;
-pub use overdue::settle_overdue;
-pub use withdraw::{Which, Withdrawal, withdraw};
+pub use overdue::end_overdue;
+pub use store::excluded_updates;
+pub use withdraw::{Selection, Withdrawal, withdraw};
 
-/// Jobs of a hub that are not over: as many as its desired state shows.
+/// Open jobs of a hub; the desired state shows all of them.
 const MAX_OPEN: i64 = 100;
 
-/// A job as it is stored.
+/// State of the job handlers.
+#[derive(Clone)]
+pub struct Jobs {
+    pub core: Core,
+    pub changes: Changes,
+    pub commits: Commits,
+}
+
+/// A stored job.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub struct HubJob {
     pub hub_job_uuid: HubJobUuid,
@@ -50,21 +61,21 @@ pub struct HubJob {
     pub app_uuid: Option<AppUuid>,
     pub release_uuid: Option<ReleaseUuid>,
     pub version: Option<String>,
-    /// The update policy whose rollout made it.
+    /// The update policy whose rollout created it.
     pub policy_uuid: Option<Uuid>,
     pub force: bool,
     window_start: Option<String>,
     window_end: Option<String>,
     pub deadline_at: Timestamp,
-    /// How often the hub was given it.
+    /// How often it was dispatched to the hub.
     pub attempts: i64,
-    /// The hub is trusted to be at it until then.
+    /// Until then the hub is expected to report on it.
     pub leased_until: Option<Timestamp>,
     pub event_count: i64,
     pub progress: Option<i64>,
-    /// The last thing there was to say about it.
+    /// The last message about it.
     pub detail: Option<String>,
-    /// JSON that the hub ended it with.
+    /// The JSON detail of the hub's final event.
     pub result: Option<String>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
@@ -79,7 +90,7 @@ impl HubJob {
         Some(MaintenanceWindow { start, end })
     }
 
-    /// As the hub is given it.
+    /// The representation in the desired state.
     fn desired(&self) -> DesiredJob {
         DesiredJob {
             hub_job_uuid: self.hub_job_uuid,
@@ -92,7 +103,7 @@ impl HubJob {
         }
     }
 
-    /// As the audit log shows it.
+    /// The representation in the audit log.
     fn state(&self) -> Value {
         json!({
             "hubUuid": self.hub_uuid,
@@ -108,16 +119,19 @@ impl HubJob {
         })
     }
 
-    /// 409 when nothing can happen to it any more.
+    /// Fails with 409 if the job is finished.
     fn require_open(&self) -> Result<()> {
         match self.status.is_terminal() {
             false => Ok(()),
-            true => Err(Error::conflict("JOB_FINISHED", format!("this job is over: it is {}", self.status.name()))),
+            true => Err(Error::conflict(
+                "JOB_FINISHED",
+                format!("this job is finished: its status is {}", self.status.name()),
+            )),
         }
     }
 }
 
-/// A job about to be made.
+/// The parameters of a new job.
 #[derive(Debug)]
 struct NewJob {
     job_type: HubJobType,
@@ -129,21 +143,67 @@ struct NewJob {
     terms: Terms,
 }
 
-/// How urgent a job is.
+/// The deadline and the urgency of a job.
 #[derive(Clone, Copy, Debug)]
 pub struct Terms {
     pub deadline_at: Timestamp,
-    /// Also try a release that failed on this hub before.
+    /// Whether to retry a release that failed on this hub before.
     pub force: bool,
 }
 
-/// A job that was made, and those that it made superfluous.
-struct Made {
+/// Why a hub gets no job now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    NoSuchHub,
+    HubBlocked,
+    TooManyJobs,
+    OtherArchitecture {
+        release: String,
+        hub: String,
+    },
+    /// An update of the agent is open already.
+    UpdateOpen,
+}
+
+impl From<Refusal> for Error {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::NoSuchHub => Self::not_found("hub"),
+            Refusal::HubBlocked => {
+                Self::conflict("HUB_BLOCKED", "this hub is blocked and gets no jobs; have it unblocked first")
+            }
+            Refusal::TooManyJobs => {
+                let message = format!("this hub has {MAX_OPEN} open jobs; wait until some finish, or cancel some");
+                Self::conflict("TOO_MANY_JOBS", message)
+            }
+            Refusal::OtherArchitecture { release, hub } => {
+                let message =
+                    format!("the release is built for {release}; choose one for {hub}, the architecture of this hub");
+                Self::conflict("OTHER_ARCHITECTURE", message)
+            }
+            Refusal::UpdateOpen => Self::conflict(
+                "UPDATE_OPEN",
+                "an update of this hub's agent is open already; wait until it finishes, or cancel it",
+            ),
+        }
+    }
+}
+
+/// An agent update created by a policy.
+pub struct SelfUpdate<'a> {
+    pub release: &'a AgentReleaseSummary,
+    pub policy_uuid: Uuid,
+    pub window: Option<MaintenanceWindow>,
+    pub terms: Terms,
+}
+
+/// A created job, and the jobs that it superseded.
+struct Created {
     job: HubJob,
     superseded: Vec<HubJobUuid>,
 }
 
-impl Made {
+impl Created {
     fn audited(&self, audit: Audit) -> Audit {
         audit.changed(None, Some(self.job.state())).with(json!({"superseded": self.superseded}))
     }
@@ -151,33 +211,39 @@ impl Made {
 
 const CREATE: &str = "hub_job.create";
 
-/// Adds a job for a hub that the transaction holds. What was to be done with the same app, or to the agent, and has not begun is not done any more;
-/// what has begun is gone on with, and the new job waits behind it.
-async fn add(tx: &mut Tx, hub: &Addressee, new: NewJob, now: Timestamp) -> Result<Made> {
+/// Adds a job for a hub that the transaction has locked. Jobs for the same app, or for the agent,
+/// that have not started are superseded. A started job continues, and the new job waits behind it.
+async fn add(
+    tx: &mut Tx,
+    changes: &Changes,
+    hub: &Addressee,
+    new: NewJob,
+    now: Timestamp,
+) -> Result<Result<Created, Refusal>> {
     if hub.blocked_at.is_some() {
-        return Err(Error::conflict("HUB_BLOCKED", "this hub is blocked and gets no jobs; have it unblocked first"));
+        return Ok(Err(Refusal::HubBlocked));
     }
     let hub_job_uuid = HubJobUuid::new();
     let superseded = store::supersede(tx, hub.hub_uuid, &new, hub_job_uuid, now).await?;
     if store::count_open(tx, hub.hub_uuid).await? >= MAX_OPEN {
-        let message = format!("{MAX_OPEN} jobs of this hub are not over; wait for some, or cancel them, first");
-        return Err(Error::conflict("TOO_MANY_JOBS", message));
+        return Ok(Err(Refusal::TooManyJobs));
     }
-    let revision = desired::bump(tx, hub.hub_uuid).await?.ok_or_else(|| Error::not_found("hub"))?;
+    let Some(revision) = changes.bump(tx, hub.hub_uuid).await? else { return Ok(Err(Refusal::NoSuchHub)) };
     let job = store::insert(tx, hub, hub_job_uuid, revision, new, now).await?;
-    apps::want(tx, &job, now).await?;
-    Ok(Made { job, superseded })
+    apps::set_desired(tx, &job, now).await?;
+    Ok(Ok(Created { job, superseded }))
 }
 
-/// Has the hub install a release of one of the tenant's apps, in place of any other release of it.
+/// Creates a job that installs a release of one of the tenant's apps, replacing any other release
+/// of the app.
 async fn install(
-    app: &App,
+    jobs: &Jobs,
     scope: &Scope,
     hub_uuid: HubUuid,
     release_uuid: ReleaseUuid,
     terms: Terms,
 ) -> Result<HubJobUuid> {
-    let mut tx = app.db.begin().await?;
+    let mut tx = jobs.core.db.begin().await?;
     let hub = hubs::lock(&mut tx, scope, hub_uuid).await?;
     let release = releases::app_release_for_job(&mut tx, scope, release_uuid).await?;
     let release = release.ok_or_else(|| Error::not_found("release"))?;
@@ -191,12 +257,12 @@ async fn install(
         window: None,
         terms,
     };
-    create(app, scope, tx, &hub, new).await
+    create(jobs, scope, tx, &hub, new).await
 }
 
-/// Has the hub remove one of the tenant's apps, whether or not it is known to have it.
-async fn remove(app: &App, scope: &Scope, hub_uuid: HubUuid, app_uuid: AppUuid, terms: Terms) -> Result<HubJobUuid> {
-    let mut tx = app.db.begin().await?;
+/// Creates a job that removes one of the tenant's apps, whether or not the hub is known to have it.
+async fn remove(jobs: &Jobs, scope: &Scope, hub_uuid: HubUuid, app_uuid: AppUuid, terms: Terms) -> Result<HubJobUuid> {
+    let mut tx = jobs.core.db.begin().await?;
     let hub = hubs::lock(&mut tx, scope, hub_uuid).await?;
     if !releases::app_exists(&mut tx, scope, app_uuid).await? {
         return Err(Error::not_found("app"));
@@ -210,58 +276,61 @@ async fn remove(app: &App, scope: &Scope, hub_uuid: HubUuid, app_uuid: AppUuid, 
         window: None,
         terms,
     };
-    create(app, scope, tx, &hub, new).await
+    create(jobs, scope, tx, &hub, new).await
 }
 
-async fn create(app: &App, scope: &Scope, mut tx: Tx, hub: &Addressee, new: NewJob) -> Result<HubJobUuid> {
-    let now = app.clock.now();
-    let made = add(&mut tx, hub, new, now).await?;
-    tx.commit(made.audited(Audit::new(scope, CREATE, made.job.hub_job_uuid, now))).await?;
-    desired::changed(app, hub.hub_uuid).await;
-    Ok(made.job.hub_job_uuid)
+async fn create(jobs: &Jobs, scope: &Scope, mut tx: Tx, hub: &Addressee, new: NewJob) -> Result<HubJobUuid> {
+    let now = jobs.core.clock.now();
+    let created = add(&mut tx, &jobs.changes, hub, new, now).await??;
+    tx.commit(created.audited(Audit::new(scope, CREATE, created.job.hub_job_uuid, now))).await?;
+    Ok(created.job.hub_job_uuid)
 }
 
-/// Has a hub of any tenant update its agent, whatever its update policy says.
+/// Creates a job that updates the agent of a hub of any tenant, regardless of its update policy.
 async fn force_self_update(
-    app: &App,
+    jobs: &Jobs,
     admin: &User,
     hub_uuid: HubUuid,
     release_uuid: ReleaseUuid,
     terms: Terms,
 ) -> Result<HubJob> {
-    let mut tx = app.db.begin().await?;
+    let mut tx = jobs.core.db.begin().await?;
     let hub = hubs::lock_any(&mut tx, hub_uuid).await?;
     let release = releases::agent_release_for_job(&mut tx, release_uuid).await?;
     let release = release.ok_or_else(|| Error::not_found("release"))?;
     let new = self_update(&hub, &release, None, None, terms)?;
-    let now = app.clock.now();
-    let made = add(&mut tx, &hub, new, now).await?;
-    let audit = Audit::by_user(admin, CREATE, made.job.hub_job_uuid, now).in_tenant(hub.tenant_uuid);
-    tx.commit(made.audited(audit)).await?;
-    desired::changed(app, hub_uuid).await;
-    Ok(made.job)
+    let now = jobs.core.clock.now();
+    let created = add(&mut tx, &jobs.changes, &hub, new, now).await??;
+    let audit = Audit::new(admin, CREATE, created.job.hub_job_uuid, now).in_tenant(hub.tenant_uuid);
+    tx.commit(created.audited(audit)).await?;
+    Ok(created.job)
 }
 
-/// Has a hub update its agent because a policy says so; nothing where a self-update is under way already. 409 for a hub that is blocked or cannot run the
-/// release. The job's own audit entry is written with it; the caller commits, and calls [`desired::changed`] for the hub after it.
+/// Creates an agent update required by a policy, with the job's own audit entry. The caller
+/// commits. The transaction can also be committed if the result is a refusal.
 pub async fn create_self_update(
     tx: &mut Tx,
+    changes: &Changes,
     hub_uuid: HubUuid,
-    release: &AgentReleaseSummary,
-    policy_uuid: Uuid,
-    window: Option<MaintenanceWindow>,
-    terms: Terms,
+    update: SelfUpdate<'_>,
     now: Timestamp,
-) -> Result<Option<HubJobUuid>> {
-    let hub = hubs::lock_any(tx, hub_uuid).await?;
+) -> Result<Result<HubJobUuid, Refusal>> {
+    let Some(hub) = hubs::find_and_lock(tx, hub_uuid).await? else { return Ok(Err(Refusal::NoSuchHub)) };
     if store::is_self_update_open(tx, hub_uuid).await? {
-        return Ok(None);
+        return Ok(Err(Refusal::UpdateOpen));
     }
-    let new = self_update(&hub, release, Some(policy_uuid), window, terms)?;
-    let made = add(tx, &hub, new, now).await?;
+    let SelfUpdate { release, policy_uuid, window, terms } = update;
+    let new = match self_update(&hub, release, Some(policy_uuid), window, terms) {
+        Ok(new) => new,
+        Err(refusal) => return Ok(Err(refusal)),
+    };
+    let created = match add(tx, changes, &hub, new, now).await? {
+        Ok(created) => created,
+        Err(refusal) => return Ok(Err(refusal)),
+    };
     let scope = Scope::system("UPDATE_POLICIES", hub.tenant_uuid);
-    audit::insert(tx, made.audited(Audit::new(&scope, CREATE, made.job.hub_job_uuid, now))).await?;
-    Ok(Some(made.job.hub_job_uuid))
+    audit::insert(tx, created.audited(Audit::new(&scope, CREATE, created.job.hub_job_uuid, now))).await?;
+    Ok(Ok(created.job.hub_job_uuid))
 }
 
 fn self_update(
@@ -270,7 +339,7 @@ fn self_update(
     policy_uuid: Option<Uuid>,
     window: Option<MaintenanceWindow>,
     terms: Terms,
-) -> Result<NewJob> {
+) -> Result<NewJob, Refusal> {
     require_fit(hub, &release.architecture)?;
     Ok(NewJob {
         job_type: HubJobType::SelfUpdate,
@@ -283,32 +352,31 @@ fn self_update(
     })
 }
 
-/// 409 unless the hub can run what is built for `architecture`. A hub that did not say what it is finds out by itself.
-fn require_fit(hub: &Addressee, architecture: &str) -> Result<()> {
-    let own = hub.os.as_ref().and_then(|os| os.0.arch.as_deref());
-    match own {
+/// Fails if the hub cannot run what is built for `architecture`. A hub that has not reported its
+/// architecture finds out by itself.
+fn require_fit(hub: &Addressee, architecture: &str) -> Result<(), Refusal> {
+    match hub.os.as_ref().and_then(|os| os.0.arch.as_deref()) {
         Some(own) if !architectures(Some(own)).contains(&architecture) => {
-            let message = format!("the release is built for {architecture}, and this hub is {own}");
-            Err(Error::conflict("OTHER_ARCHITECTURE", message))
+            Err(Refusal::OtherArchitecture { release: architecture.to_owned(), hub: own.to_owned() })
         }
         _ => Ok(()),
     }
 }
 
-/// Ends a job that has not ended by itself. A hub that is at it hears of that as of any change. An update policy does not give the hub that release again: a person
-/// decided against it.
-async fn cancel(app: &App, scope: &Scope, hub_uuid: HubUuid, hub_job_uuid: HubJobUuid) -> Result<HubJob> {
-    let mut tx = app.db.begin().await?;
+/// Cancels an open job. A hub that works on it learns of it as of any change of its desired state.
+/// An update policy does not dispatch that release to the hub again, because a person decided
+/// against it.
+async fn cancel(jobs: &Jobs, scope: &Scope, hub_uuid: HubUuid, hub_job_uuid: HubJobUuid) -> Result<HubJob> {
+    let mut tx = jobs.core.db.begin().await?;
     hubs::lock(&mut tx, scope, hub_uuid).await?;
-    let now = app.clock.now();
+    let now = jobs.core.clock.now();
     let before = store::get(&mut tx, scope, hub_uuid, hub_job_uuid).await?.ok_or_else(not_found)?;
     before.require_open()?;
     let end = End { status: HubJobStatus::Cancelled, detail: Some("cancelled by an operator"), result: None };
-    let after = finish(&mut tx, &before, end, now).await?;
+    let after = finish(&mut tx, &jobs.changes, &before, end, now).await?;
     store::note_cancelled_by_person(&mut tx, hub_job_uuid).await?;
     let audit = Audit::new(scope, "hub_job.cancel", hub_job_uuid, now);
     tx.commit(audit.changed(Some(before.state()), Some(after.state()))).await?;
-    desired::changed(app, hub_uuid).await;
     Ok(after)
 }
 
@@ -316,7 +384,7 @@ fn not_found() -> Error {
     Error::not_found("job")
 }
 
-/// How a job ends.
+/// The outcome of a job.
 struct End<'a> {
     status: HubJobStatus,
     detail: Option<&'a str>,
@@ -324,15 +392,16 @@ struct End<'a> {
     result: Option<&'a str>,
 }
 
-/// Ends a job that is open, of a hub that the transaction holds, with all that hangs on it. Call [`desired::changed`] after the commit.
-async fn finish(tx: &mut Tx, job: &HubJob, end: End<'_>, now: Timestamp) -> Result<HubJob> {
+/// Finishes an open job of a hub that the transaction has locked, and updates all that depends on
+/// it.
+async fn finish(tx: &mut Tx, changes: &Changes, job: &HubJob, end: End<'_>, now: Timestamp) -> Result<HubJob> {
     let after = store::finish(tx, job, end, now).await?;
-    apps::settle(tx, &after, now).await?;
+    apps::record_outcome(tx, &after, now).await?;
     if let (HubJobType::SelfUpdate, HubJobStatus::Succeeded, Some(version)) =
         (after.job_type, after.status, &after.version)
     {
         hubs::set_agent_version(tx, after.hub_uuid, version).await?;
     }
-    desired::bump(tx, after.hub_uuid).await?;
+    changes.bump(tx, after.hub_uuid).await?;
     Ok(after)
 }

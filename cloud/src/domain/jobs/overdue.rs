@@ -1,17 +1,17 @@
-//! Jobs that nobody ends: their deadline passed, or their hub was given them again and again and never said a word.
+//! Finishes overdue jobs: those whose deadline has passed, and those that were dispatched
+//! repeatedly without any event from the hub.
 
 use hub_protocol::Timestamp;
 use hub_protocol::job::HubJobStatus;
 use serde_json::json;
 
-use super::{End, HubJob, finish, store};
-use crate::app::App;
+use super::{End, HubJob, Jobs, finish, store};
+use crate::audit::Audit;
 use crate::authz::Scope;
-use crate::domain::audit::Audit;
-use crate::domain::hubs::{self, desired};
+use crate::domain::hubs;
 use crate::error::Result;
 
-/// A hub that says nothing after so many attempts will not do the job.
+/// A job without any event after this many attempts is failed.
 const MAX_ATTEMPTS: i64 = 20;
 
 /// Why a job is overdue.
@@ -32,22 +32,23 @@ impl Fault {
     }
 }
 
-/// Ends up to `limit` jobs for each of the two reasons; whether there may be more. One that cannot be ended does not hold the others up.
-pub async fn settle_overdue(app: &App, limit: i64) -> Result<bool> {
-    let now = app.clock.now();
-    let mut conn = app.db.read().await?;
+/// Finishes up to `limit` jobs for each of the two reasons. Returns whether there may be more. A
+/// job that cannot be finished does not block the others.
+pub async fn end_overdue(jobs: &Jobs, limit: i64) -> Result<bool> {
+    let now = jobs.core.clock.now();
+    let mut conn = jobs.core.db.read().await?;
     let expired = store::past_deadline(&mut conn, now, limit).await?;
     let unanswered = store::unanswered(&mut conn, MAX_ATTEMPTS, now, limit).await?;
     drop(conn);
     let is_full = |jobs: &[HubJob]| i64::try_from(jobs.len()).unwrap_or(i64::MAX) >= limit;
     let mut has_more = is_full(&expired) || is_full(&unanswered);
-    for (fault, jobs) in [(Fault::Expired, expired), (Fault::NoResponse, unanswered)] {
-        for job in jobs {
-            match settle(app, &job, fault).await {
+    for (fault, overdue) in [(Fault::Expired, expired), (Fault::NoResponse, unanswered)] {
+        for job in overdue {
+            match end(jobs, &job, fault).await {
                 Err(error) if error.is_outage() => return Err(error),
                 Err(error) => {
-                    tracing::error!(%error, hub_job_uuid = %job.hub_job_uuid, "an overdue job cannot be ended; it is tried again");
-                    // Not at once.
+                    tracing::error!(%error, hub_job_uuid = %job.hub_job_uuid, "cannot finish an overdue job; the next run retries");
+                    // No immediate retry.
                     has_more = false;
                 }
                 Ok(()) => {}
@@ -57,16 +58,16 @@ pub async fn settle_overdue(app: &App, limit: i64) -> Result<bool> {
     Ok(has_more)
 }
 
-/// Ends the job, unless something else was faster.
-async fn settle(app: &App, job: &HubJob, fault: Fault) -> Result<()> {
+/// Finishes the job, unless it is no longer overdue.
+async fn end(jobs: &Jobs, job: &HubJob, fault: Fault) -> Result<()> {
     let scope = Scope::system("JOBS", job.tenant_uuid);
     let (hub_uuid, hub_job_uuid) = (job.hub_uuid, job.hub_job_uuid);
-    let mut tx = app.db.begin().await?;
+    let mut tx = jobs.core.db.begin().await?;
     hubs::lock_any(&mut tx, hub_uuid).await?;
-    let now = app.clock.now();
+    let now = jobs.core.clock.now();
     let before = store::get(&mut tx, &scope, hub_uuid, hub_job_uuid).await?;
     let Some(before) = before.filter(|job| fault.holds(job, now)) else { return Ok(()) };
-    let silence = format!("the hub was given the job {} times and said nothing about it", before.attempts);
+    let silence = format!("the job was dispatched {} times, and the hub reported nothing about it", before.attempts);
     let no_response = json!({"reason": "NO_RESPONSE"}).to_string();
     let (action, end) = match fault {
         Fault::Expired => {
@@ -78,9 +79,7 @@ async fn settle(app: &App, job: &HubJob, fault: Fault) -> Result<()> {
             ("hub_job.fail", End { status: HubJobStatus::Failed, detail, result })
         }
     };
-    let after = finish(&mut tx, &before, end, now).await?;
+    let after = finish(&mut tx, &jobs.changes, &before, end, now).await?;
     let audit = Audit::new(&scope, action, hub_job_uuid, now);
-    tx.commit(audit.changed(Some(before.state()), Some(after.state()))).await?;
-    desired::changed(app, hub_uuid).await;
-    Ok(())
+    tx.commit(audit.changed(Some(before.state()), Some(after.state()))).await
 }

@@ -1,4 +1,4 @@
-//! Taking back what update policies made.
+//! Withdrawal of jobs that update policies created.
 
 use hub_protocol::job::MaintenanceWindow;
 use hub_protocol::{HubUuid, ReleaseUuid, TenantUuid, Timestamp};
@@ -6,12 +6,13 @@ use uuid::Uuid;
 
 use super::store;
 use crate::db::Tx;
-use crate::domain::hubs;
+use crate::domain::hubs::{self, Changes};
 use crate::error::Result;
 
-/// Jobs that update policies made. Unless it says otherwise, only those that no hub was given yet.
+/// Selects jobs that update policies created. Unless stated otherwise, only those that were not
+/// dispatched yet.
 #[derive(Clone, Debug)]
-pub enum Which {
+pub enum Selection {
     /// Of any policy, for a hub.
     OfHub(HubUuid),
     /// Of a policy.
@@ -20,27 +21,34 @@ pub enum Which {
     OfTenant(Uuid, TenantUuid),
     /// Of a policy, to any of these releases.
     To(Uuid, Vec<ReleaseUuid>),
-    /// The same, also those that hubs were given and have not ended: a hub that has only prepared for it drops it, one that has begun to change itself goes on.
+    /// Like `To`, including dispatched jobs that are not finished: a hub that has only prepared the
+    /// update drops it, one that has started to change itself continues.
     OpenTo(Uuid, Vec<ReleaseUuid>),
-    /// Of a policy, with another window than this one.
+    /// Of a policy, with another window than this.
     OutsideOf(Uuid, Option<MaintenanceWindow>),
     /// Of a policy, for hubs that have one of their own.
-    OverruledByHub(Uuid),
+    OverriddenByHub(Uuid),
     /// Of a policy, for hubs of tenants that have one of their own.
-    OverruledByUnit(Uuid),
+    OverriddenByUnit(Uuid),
 }
 
-/// What is taken back, and why.
+/// Selection jobs to withdraw, and why.
 #[derive(Clone, Debug)]
 pub struct Withdrawal {
-    pub which: Which,
-    pub because: &'static str,
+    pub selection: Selection,
+    pub reason: &'static str,
 }
 
-/// Cancels such jobs: those of up to `limit` hubs, which the caller keeps to some hundreds. The hubs are locked in the order in which everybody locks them, so a
-/// transaction does this before it locks any other. Answers whose desired state changed; call [`hubs::desired::changed`] for them after the commit. The caller
-/// writes the audit entry, one for all.
-pub async fn withdraw(tx: &mut Tx, withdrawals: &[Withdrawal], limit: i64, now: Timestamp) -> Result<Vec<HubUuid>> {
+/// Cancels the selected jobs of up to `limit` hubs (the caller keeps it to some hundreds). The hubs
+/// are locked in the common lock order, so a transaction must call this before it locks any other
+/// hub. Returns the hubs whose desired state changed. The caller writes a single audit entry.
+pub async fn withdraw(
+    tx: &mut Tx,
+    changes: &Changes,
+    withdrawals: &[Withdrawal],
+    limit: i64,
+    now: Timestamp,
+) -> Result<Vec<HubUuid>> {
     if withdrawals.is_empty() {
         return Ok(Vec::new());
     }
@@ -51,11 +59,11 @@ pub async fn withdraw(tx: &mut Tx, withdrawals: &[Withdrawal], limit: i64, now: 
     hubs::lock_all(tx, &hubs).await?;
     let mut cancelled = Vec::new();
     for withdrawal in withdrawals {
-        // A hub that was given its job before it was locked keeps it.
+        // A job that was dispatched before its hub was locked is kept.
         cancelled.extend(store::cancel_of_policies(tx, withdrawal, &hubs, now).await?);
     }
     cancelled.sort_unstable();
     cancelled.dedup();
-    hubs::desired::bump_all(tx, &cancelled).await?;
+    changes.bump_all(tx, &cancelled).await?;
     Ok(cancelled)
 }

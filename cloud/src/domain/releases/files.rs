@@ -1,5 +1,5 @@
-//! The files of releases, in a directory or in an S3 bucket. They go in and out in pieces: no file is ever whole in memory. A file is there under its
-//! name when all of it is, or not at all.
+//! The files of releases, in a directory or an S3 bucket. Files are streamed and never held in
+//! memory as a whole. A file appears under its name only when it is complete.
 
 use std::ops::Range;
 use std::os::unix::fs::DirBuilderExt;
@@ -25,19 +25,20 @@ use tokio_util::io::ReaderStream;
 use crate::config::FilesConfig;
 use crate::error::{Error, Result};
 
-/// What is written at once. S3 takes no smaller parts, but for the last.
+/// Size of a write. S3 accepts no smaller parts, except for the last.
 const S3_PART_BYTES: usize = 5 * 1024 * 1024;
 const DIRECTORY_PART_BYTES: usize = 512 * 1024;
-/// What is read at once.
+/// Size of a read.
 const READ_BYTES: usize = 64 * 1024;
-/// Uploads at once on one replica: each holds a part in memory.
+/// Concurrent uploads on one replica; each holds a part in memory.
 const MAX_UPLOADS: usize = 8;
-/// The same of one owner, so that slow ones of somebody's do not keep all others from theirs. As many places are kept for the platform.
+/// Concurrent uploads of one owner, so that slow uploads of one do not block all others. The same
+/// number is reserved for the platform.
 const MAX_UPLOADS_EACH: usize = 2;
-/// How long one request to S3 may take, a part's bytes included.
+/// Timeout of one request to S3, including the transfer of a part.
 const S3_TIMEOUT: &str = "120s";
 
-/// Where files are kept; cheap to clone.
+/// The file store; cheap to clone.
 #[derive(Clone)]
 pub struct Files(Arc<Inner>);
 
@@ -53,24 +54,25 @@ enum Kind {
     S3(AmazonS3),
 }
 
-/// Why there is no place for files.
+/// Why the file store cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenFilesError {
-    #[error("the directory of files {dir} cannot be used: {source}")]
+    #[error("the directory {dir} of the setting `files` cannot be used: {source}")]
     Directory { dir: String, source: std::io::Error },
-    #[error("the setting files cannot be used: {0}")]
+    #[error("the setting `files` cannot be used: {0}")]
     Store(#[from] object_store::Error),
 }
 
 impl Files {
-    /// Makes the directory where there is none. Whether a bucket is there is found out when it is used.
+    /// Opens the store. Creates the directory if it does not exist. A missing bucket is detected
+    /// when it is first used.
     pub fn open(config: &FilesConfig) -> std::result::Result<Self, OpenFilesError> {
         let (store, kind, prefix): (Arc<dyn ObjectStore>, _, _) = match config {
             FilesConfig::Directory(dir) => {
                 let unusable = |source| OpenFilesError::Directory { dir: dir.display().to_string(), source };
                 let releases = dir.join(FOLDER);
                 std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&releases).map_err(unusable)?;
-                // A release that was answered READY survives a power cut.
+                // fsync: a release that was reported as READY must survive a power failure.
                 let store = LocalFileSystem::new_with_prefix(dir)?.with_fsync(true);
                 (Arc::new(store), Kind::Directory(releases), Path::default())
             }
@@ -86,18 +88,19 @@ impl Files {
         self.0.prefix.clone().join(FOLDER).join(release_uuid.to_string())
     }
 
-    /// Begins to write a file, which takes the place of one that may be there once it is finished. The owner is the tenant whose it is, or the platform.
+    /// Starts to write a file, which replaces an existing one when it is finished. The owner is the
+    /// tenant of the release; None is the platform.
     pub async fn create(&self, release_uuid: ReleaseUuid, owner: Option<TenantUuid>) -> Result<Upload<'_>> {
-        let turn = self.0.uploads.begin(owner)?;
+        let permit = self.0.uploads.begin(owner)?;
         let upload = self.0.store.put_multipart(&self.path(release_uuid)).await.map_err(failed)?;
         let part_bytes = match self.0.kind {
             Kind::Directory(_) => DIRECTORY_PART_BYTES,
             Kind::S3(_) => S3_PART_BYTES,
         };
-        Ok(Upload { upload: Some(upload), part: Vec::new(), part_bytes, _turn: turn })
+        Ok(Upload { upload: Some(upload), part: Vec::new(), part_bytes, _permit: permit })
     }
 
-    /// A piece of a file, as it is read; nothing when there is no such file.
+    /// Streams a range of a file; None if there is no such file.
     pub async fn read(
         &self,
         release_uuid: ReleaseUuid,
@@ -121,14 +124,14 @@ impl Files {
         }))
     }
 
-    /// A URL of the store itself; nothing when the service has to hand the file out.
+    /// A presigned URL of the store; None if the service has to serve the file itself.
     pub async fn download_url(&self, release_uuid: ReleaseUuid, valid_for: Duration) -> Result<Option<String>> {
         let Kind::S3(s3) = &self.0.kind else { return Ok(None) };
         let url = s3.signed_url(reqwest::Method::GET, &self.path(release_uuid), valid_for).await.map_err(failed)?;
         Ok(Some(url.to_string()))
     }
 
-    /// Whether there is a file or not.
+    /// Deletes a file. A missing file is no error.
     pub async fn delete(&self, release_uuid: ReleaseUuid) -> Result<()> {
         match self.0.store.delete(&self.path(release_uuid)).await {
             Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
@@ -136,7 +139,7 @@ impl Files {
         }
     }
 
-    /// Puts a small file, reads it, and removes it.
+    /// Checks the store: writes a small file, reads it and deletes it.
     pub async fn try_out(&self) -> Result<()> {
         let path = self.0.prefix.clone().join(FOLDER).join(format!("check-{}", uuid::Uuid::new_v4()));
         let put = async {
@@ -149,7 +152,8 @@ impl Files {
         deleted.map_err(failed)
     }
 
-    /// Removes what a process that was killed left of an upload. A bucket does that by a rule of its own.
+    /// Deletes partial uploads of a process that was killed. For a bucket, a lifecycle rule does
+    /// this.
     pub async fn sweep(&self, older_than: Duration) -> Result<()> {
         let Kind::Directory(dir) = &self.0.kind else { return Ok(()) };
         let dir = dir.clone();
@@ -158,40 +162,40 @@ impl Files {
     }
 }
 
-/// Whose uploads are under way.
+/// The owners of the uploads in progress.
 #[derive(Default)]
 struct Uploads(Mutex<Vec<Option<TenantUuid>>>);
 
 impl Uploads {
-    fn begin(&self, owner: Option<TenantUuid>) -> Result<Turn<'_>> {
+    fn begin(&self, owner: Option<TenantUuid>) -> Result<UploadPermit<'_>> {
         let refused = |message| Err(Error::unavailable("TOO_MANY_UPLOADS", message));
         let mut owners = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if owners.iter().filter(|other| **other == owner).count() >= MAX_UPLOADS_EACH {
             return refused(match owner {
-                Some(_) => "two files of this tenant are being uploaded at this moment; wait until one is here",
-                None => "two files of the platform are being uploaded at this moment; wait until one is here",
+                Some(_) => "this tenant is uploading two files already; wait until one is finished",
+                None => "the platform is uploading two files already; wait until one is finished",
             });
         }
         let of_tenants = owners.iter().filter(|other| other.is_some()).count();
         if owner.is_some() && of_tenants >= MAX_UPLOADS - MAX_UPLOADS_EACH {
-            return refused("files of other tenants are being uploaded at this moment; try again shortly");
+            return refused("too many uploads are in progress; try again shortly");
         }
         owners.push(owner);
-        Ok(Turn { uploads: self, owner })
+        Ok(UploadPermit { uploads: self, owner })
     }
 }
 
-/// Leave to upload, until it is dropped.
-struct Turn<'a> {
+/// The permit to upload, released when dropped.
+struct UploadPermit<'a> {
     uploads: &'a Uploads,
     owner: Option<TenantUuid>,
 }
 
-impl Drop for Turn<'_> {
+impl Drop for UploadPermit<'_> {
     fn drop(&mut self) {
         let mut owners = self.uploads.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(place) = owners.iter().position(|other| *other == self.owner) {
-            owners.swap_remove(place);
+        if let Some(index) = owners.iter().position(|other| *other == self.owner) {
+            owners.swap_remove(index);
         }
     }
 }
@@ -205,12 +209,12 @@ fn s3(bucket: &str) -> object_store::Result<AmazonS3> {
     AmazonS3Builder::from_env().with_config(timeout, S3_TIMEOUT).with_retry(retry).with_bucket_name(bucket).build()
 }
 
-/// The store writes beside the file that is to be, and calls that `<name>#<number>`.
+/// The store writes to `<name>#<number>` beside the final file.
 fn sweep_directory(dir: &FilePath, older_than: Duration) -> std::io::Result<()> {
     for entry in std::fs::read_dir(dir)? {
         let entry = entry?;
         let is_draft = entry.file_name().to_string_lossy().contains('#');
-        // One that ended meanwhile has neither.
+        // A file that was renamed or deleted in the meantime has no metadata.
         let Some(modified) = entry.metadata().ok().and_then(|file| file.modified().ok()) else { continue };
         if is_draft && modified.elapsed().is_ok_and(|age| age > older_than) {
             let _ = std::fs::remove_file(entry.path());
@@ -220,30 +224,30 @@ fn sweep_directory(dir: &FilePath, older_than: Duration) -> std::io::Result<()> 
 }
 
 fn failed(error: object_store::Error) -> Error {
-    tracing::error!(%error, "the store of files does not work");
-    let message = "the store of files is not available now; try again shortly";
+    tracing::error!(%error, "the file store failed");
+    let message = "the file store is unavailable; try again shortly";
     Error::unavailable("FILE_STORE_UNAVAILABLE", message).with_cause(error)
 }
 
-/// A file that is being written. Dropped before it is finished, it leaves nothing.
+/// A file that is being written. If it is dropped before it is finished, nothing is left of it.
 pub struct Upload<'a> {
-    /// Nothing once it has ended.
+    /// None after the upload has ended.
     upload: Option<Box<dyn MultipartUpload>>,
     part: Vec<u8>,
     part_bytes: usize,
-    _turn: Turn<'a>,
+    _permit: UploadPermit<'a>,
 }
 
 impl Upload<'_> {
-    /// Takes the next bytes, and waits until the store has room for more.
+    /// Appends bytes, and waits while the store cannot accept more.
     pub async fn write(&mut self, mut bytes: &[u8]) -> Result<()> {
         while !bytes.is_empty() {
             if self.part.capacity() == 0 {
                 self.part.reserve_exact(self.part_bytes);
             }
-            let (now, later) = bytes.split_at(bytes.len().min(self.part_bytes - self.part.len()));
-            self.part.extend_from_slice(now);
-            bytes = later;
+            let (head, tail) = bytes.split_at(bytes.len().min(self.part_bytes - self.part.len()));
+            self.part.extend_from_slice(head);
+            bytes = tail;
             if self.part.len() == self.part_bytes {
                 self.flush().await?;
             }
@@ -259,7 +263,7 @@ impl Upload<'_> {
         }
     }
 
-    /// Puts the file in its place.
+    /// Completes the file, which then appears under its name.
     pub async fn finish(mut self) -> Result<()> {
         self.flush().await?;
         if let Some(upload) = &mut self.upload {
@@ -269,7 +273,7 @@ impl Upload<'_> {
         Ok(())
     }
 
-    /// Gives it up, and waits until nothing is left of it.
+    /// Aborts the upload, and waits until its parts are deleted.
     pub async fn abort(mut self) {
         if let Some(upload) = self.upload.take() {
             abort(upload).await;
@@ -279,12 +283,12 @@ impl Upload<'_> {
 
 async fn abort(mut upload: Box<dyn MultipartUpload>) {
     if let Err(error) = upload.abort().await {
-        tracing::warn!(%error, "what was uploaded of a file could not be removed");
+        tracing::warn!(%error, "cannot delete the parts of an aborted upload");
     }
 }
 
 impl Drop for Upload<'_> {
-    /// The request ended with its connection, or the store failed.
+    /// Runs when the connection of the request was closed, or the store failed.
     fn drop(&mut self) {
         if let Some(upload) = self.upload.take()
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
@@ -299,22 +303,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobodys_uploads_keep_others_from_theirs() {
+    fn uploads_are_limited_by_owner_and_in_total() {
         let uploads = Uploads::default();
         let begin = |owner| uploads.begin(owner).map_err(|error| error.code());
         let tenants: Vec<Option<TenantUuid>> = (0..4).map(|_| Some(TenantUuid::new())).collect();
         let full = Err("TOO_MANY_UPLOADS");
-        let mut turns = Vec::new();
+        let mut permits = Vec::new();
         for owner in &tenants[..3] {
-            turns.push((begin(*owner).expect("a turn"), begin(*owner).expect("a second")));
+            permits.push((begin(*owner).expect("a permit"), begin(*owner).expect("a second")));
             assert_eq!(begin(*owner).map(|_| ()), full);
         }
-        assert_eq!(begin(tenants[3]).map(|_| ()), full, "so much memory is not lent");
-        let platform = (begin(None).expect("a turn"), begin(None).expect("a second"));
+        assert_eq!(begin(tenants[3]).map(|_| ()), full, "all permits for tenants are held");
+        let platform = (begin(None).expect("a permit"), begin(None).expect("a second"));
         assert_eq!(begin(None).map(|_| ()), full);
-        turns.pop();
-        let _again = begin(tenants[3]).expect("a turn that was given back");
+        permits.pop();
+        let _again = begin(tenants[3]).expect("a released permit");
         drop(platform);
-        begin(None).map(|_| ()).expect("a turn that was given back");
+        begin(None).map(|_| ()).expect("a released permit");
     }
 }

@@ -1,4 +1,4 @@
-//! Files on their way in and out, under URLs that are their own credential.
+//! Upload and download of release files, under URLs that carry their own credential.
 
 use axum::extract::Request;
 use futures_util::stream::BoxStream;
@@ -8,17 +8,18 @@ use sha2::{Digest, Sha256};
 
 use super::store::agent_releases::AgentReleaseRow;
 use super::store::app_releases::AppReleaseRow;
+use super::store::shared::{self, Table};
 use super::store::{agent_releases, app_releases};
 use super::urls::{self, SignedQuery, Use};
 use super::{Status, files::Upload};
-use crate::app::App;
+use crate::audit::Audit;
 use crate::authz::Scope;
 use crate::db::{Conn, Tx};
-use crate::domain::audit::Audit;
+use crate::domain::releases::Releases;
 use crate::error::{Error, Result};
 use crate::http::body::{Frames, declared_length};
 
-/// Who marks a release READY: whoever had the URL.
+/// The actor in the audit log that marks a release READY: the holder of the upload URL.
 const ACTOR: &str = "release-upload";
 
 /// A release of either kind.
@@ -27,7 +28,7 @@ enum Release {
     Agent(AgentReleaseRow),
 }
 
-/// What a file has to be.
+/// What the manifest states about a file.
 pub struct File {
     pub release_uuid: ReleaseUuid,
     pub size_bytes: u64,
@@ -51,7 +52,7 @@ impl Release {
         }
     }
 
-    /// The tenant whose it is; nothing where it is the platform's.
+    /// The tenant that the release belongs to; None for the platform.
     fn owner(&self) -> Option<TenantUuid> {
         match self {
             Self::App(row) => Some(row.tenant_uuid),
@@ -67,11 +68,11 @@ impl Release {
         File { release_uuid, size_bytes: size_bytes.unsigned_abs(), sha256: sha256.clone() }
     }
 
-    /// Whether it was there to be marked.
+    /// Marks the release READY. Returns false if it is not awaited any more.
     async fn mark_ready(&self, tx: &mut Tx, now: Timestamp) -> Result<bool> {
         match self {
-            Self::App(row) => app_releases::mark_ready(tx, row.release_uuid, now).await,
-            Self::Agent(row) => agent_releases::mark_ready(tx, row.release_uuid, now).await,
+            Self::App(row) => shared::mark_ready(tx, Table::AppReleases, row.release_uuid, now).await,
+            Self::Agent(row) => shared::mark_ready(tx, Table::AgentReleases, row.release_uuid, now).await,
         }
     }
 
@@ -86,19 +87,22 @@ impl Release {
     }
 }
 
-/// Takes a release's file in: all of it and exactly it, or nothing.
-pub async fn receive(app: &App, file_name: &str, query: &SignedQuery, request: Request) -> Result<File> {
-    let release_uuid = urls::check(app, Use::Upload, file_name, query)?;
-    let release = Release::find(&mut app.db.read().await?, release_uuid).await?;
+/// Receives a release's file: exactly the file of the manifest, or nothing.
+pub async fn receive(releases: &Releases, file_name: &str, query: &SignedQuery, request: Request) -> Result<File> {
+    let release_uuid = urls::check(releases, Use::Upload, file_name, query)?;
+    let release = Release::find(&mut releases.core.db.read().await?, release_uuid).await?;
     if release.status() == Status::Ready {
-        return Err(Error::conflict("ALREADY_READY", "the file of this release is here already"));
+        return Err(Error::conflict(
+            "ALREADY_READY",
+            "the file of this release was uploaded already; there is nothing to do",
+        ));
     }
     let file = release.file();
     if declared_length(&request).is_some_and(|length| length != file.size_bytes) {
         return Err(wrong_size(&file));
     }
     let frames = Frames::of_file(request)?;
-    let mut upload = app.files.create(release_uuid, release.owner()).await?;
+    let mut upload = releases.files.create(release_uuid, release.owner()).await?;
     match copy(frames, &file, &mut upload).await {
         Ok(()) => upload.finish().await?,
         Err(error) => {
@@ -106,18 +110,18 @@ pub async fn receive(app: &App, file_name: &str, query: &SignedQuery, request: R
             return Err(error);
         }
     }
-    let now = app.clock.now();
-    let mut tx = app.db.begin().await?;
+    let now = releases.core.clock.now();
+    let mut tx = releases.core.db.begin().await?;
     if release.mark_ready(&mut tx, now).await? {
         tx.commit(release.audit(now)).await?;
         return Ok(file);
     }
     drop(tx);
-    // Another upload of the same file was first, or the release was given up.
-    match Release::find(&mut app.db.read().await?, release_uuid).await {
+    // Another upload of the same file finished first, or the release was deleted.
+    match Release::find(&mut releases.core.db.read().await?, release_uuid).await {
         Ok(_) => Ok(file),
         Err(error) => {
-            app.files.delete(release_uuid).await?;
+            releases.files.delete(release_uuid).await?;
             Err(error)
         }
     }
@@ -141,32 +145,35 @@ async fn copy(mut frames: Frames, file: &File, upload: &mut Upload<'_>) -> Resul
     match sha256 == file.sha256 {
         true => Ok(()),
         false => {
-            let message = format!("the file's SHA-256 is {sha256}, and the manifest says {}", file.sha256);
+            let message = format!(
+                "the file's SHA-256 is {sha256}, but the manifest states {}; upload the signed file",
+                file.sha256
+            );
             Err(Error::bad_request("WRONG_DIGEST", message))
         }
     }
 }
 
 fn wrong_size(file: &File) -> Error {
-    Error::bad_request("WRONG_SIZE", format!("the manifest says that the file has {} bytes", file.size_bytes))
+    Error::bad_request("WRONG_SIZE", format!("the file must have {} bytes, as the manifest states", file.size_bytes))
 }
 
-/// The file that a URL is for.
-pub async fn find(app: &App, file_name: &str, query: &SignedQuery) -> Result<File> {
-    let release_uuid = urls::check(app, Use::Download, file_name, query)?;
-    let release = Release::find(&mut app.db.read().await?, release_uuid).await?;
+/// The file that a download URL refers to.
+pub async fn find(releases: &Releases, file_name: &str, query: &SignedQuery) -> Result<File> {
+    let release_uuid = urls::check(releases, Use::Download, file_name, query)?;
+    let release = Release::find(&mut releases.core.db.read().await?, release_uuid).await?;
     match release.status() {
         Status::Ready => Ok(release.file()),
         Status::AwaitingFile => Err(Error::not_found("release")),
     }
 }
 
-/// A piece of a file, as it is read.
+/// Streams a range of a file.
 pub async fn read(
-    app: &App,
+    releases: &Releases,
     file: &File,
     range: std::ops::Range<u64>,
 ) -> Result<BoxStream<'static, std::io::Result<bytes::Bytes>>> {
-    let found = app.files.read(file.release_uuid, range).await?;
-    found.ok_or_else(|| Error::internal(format!("the file of the READY release {} is gone", file.release_uuid)))
+    let found = releases.files.read(file.release_uuid, range).await?;
+    found.ok_or_else(|| Error::internal(format!("the file of the READY release {} is missing", file.release_uuid)))
 }

@@ -1,6 +1,7 @@
-//! What may be installed on hubs: a tenant's apps and their releases, and the platform's releases of the agent and what belongs to it. A release is a
-//! manifest, a signature of it that was made offline, and a file. Nothing is taken in that no trusted key signed, and nothing is offered to anybody before
-//! its file is in the store and is what the manifest says. The service itself can sign nothing.
+//! What can be installed on hubs: a tenant's apps and their releases, and the platform's releases
+//! of the agent and its installers. A release is a manifest, an offline signature of it, and a
+//! file. A release without the signature of a trusted key is refused, and a release is offered to
+//! nobody before its file is stored and matches the manifest. The service itself cannot sign.
 
 mod agent_releases;
 mod app_releases;
@@ -14,94 +15,71 @@ mod trusted_keys;
 mod urls;
 
 use hub_protocol::release::{ReleaseManifest, architectures};
-use hub_protocol::{AppUuid, ReleaseUuid};
+use hub_protocol::{AppUuid, ReleaseUuid, text_enum};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::app::App;
 use crate::authz::Scope;
+use crate::core::Core;
 use crate::db::Conn;
 use crate::error::{Error, Result};
 
-pub use agent_releases::DEFAULT_CHANNEL;
+pub use agent_releases::{DEFAULT_CHANNEL, checked_word, offer, unknown};
+pub use http::protocol::tagged;
+use store::shared::{self, Table};
 pub use trusted_keys::{keys_in, usable_keys};
 
-/// Where a release stands.
+/// State of the release handlers.
+#[derive(Clone)]
+pub struct Releases {
+    pub core: Core,
+    pub files: files::Files,
+}
+
+/// Whether the file of a release is available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[schemars(rename = "ReleaseStatus")]
 pub enum Status {
-    /// Its file is still to be uploaded; it is offered to nobody.
+    /// Its file has not been uploaded; it is offered to nobody.
     AwaitingFile,
+    /// Its file is stored.
     Ready,
 }
 
-impl Status {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::AwaitingFile => "AWAITING_FILE",
-            Self::Ready => "READY",
-        }
-    }
-}
+text_enum!(Status { AwaitingFile = "AWAITING_FILE", Ready = "READY" });
 
-/// As the database holds it.
-impl TryFrom<String> for Status {
-    type Error = String;
-
-    fn try_from(name: String) -> Result<Self, String> {
-        let all = [Self::AwaitingFile, Self::Ready];
-        all.into_iter().find(|status| status.name() == name).ok_or_else(|| format!("unknown status {name}"))
-    }
-}
-
-/// What a release of the platform is for.
+/// The purpose of a platform release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[schemars(rename = "ReleaseCategory")]
 pub enum Category {
     /// The program that hubs update themselves to.
     HubAgent,
-    /// What a person runs to make a machine a hub.
+    /// What a person runs to turn a machine into a hub.
     Installer,
     /// An image of a whole system.
     HubOs,
 }
 
-impl Category {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::HubAgent => "HUB_AGENT",
-            Self::Installer => "INSTALLER",
-            Self::HubOs => "HUB_OS",
-        }
-    }
-}
+text_enum!(Category { HubAgent = "HUB_AGENT", Installer = "INSTALLER", HubOs = "HUB_OS" });
 
-/// As the database holds it.
-impl TryFrom<String> for Category {
-    type Error = String;
-
-    fn try_from(name: String) -> Result<Self, String> {
-        let all = [Self::HubAgent, Self::Installer, Self::HubOs];
-        all.into_iter().find(|category| category.name() == name).ok_or_else(|| format!("unknown category {name}"))
-    }
-}
-
-/// As much of an app's release as a job needs.
+/// The fields of an app release that a job needs.
 #[derive(Clone, Debug, PartialEq, Eq, sqlx::FromRow)]
 pub struct AppReleaseSummary {
     pub release_uuid: ReleaseUuid,
     pub app_uuid: AppUuid,
     pub version: String,
-    /// As `uname -m` names it, or `any`.
+    /// As in `uname -m`, or `any`.
     pub architecture: String,
 }
 
-/// As much of an agent's release as a job needs.
+/// The fields of an agent release that a job needs.
 #[derive(Clone, Debug, PartialEq, Eq, sqlx::FromRow)]
 pub struct AgentReleaseSummary {
     pub release_uuid: ReleaseUuid,
     pub version: String,
-    /// As `uname -m` names it, or `any`.
+    /// As in `uname -m`, or `any`.
     pub architecture: String,
     pub channel: String,
 }
@@ -120,13 +98,14 @@ pub async fn app_exists(conn: &mut Conn, scope: &Scope, app_uuid: AppUuid) -> Re
     Ok(store::apps::get(conn, scope, app_uuid).await?.is_some())
 }
 
-/// A READY release of the agent, whether it is active or not: what was chosen by name may be chosen.
+/// A READY release of the agent, active or not: an explicitly chosen release need not be active.
 pub async fn agent_release_for_job(conn: &mut Conn, release_uuid: ReleaseUuid) -> Result<Option<AgentReleaseSummary>> {
     store::agent_releases::summary(conn, release_uuid).await
 }
 
-/// The READY release of the agent of this very version that a machine can run, active or not, and whether hubs may go back to it: one they may rather than one
-/// they may not, then the one that fits best.
+/// The READY agent release with exactly this version that a machine can run, active or not, and
+/// whether it may replace a higher version. Releases that may are preferred, then those that fit
+/// the machine best.
 pub async fn agent_release_of_version(
     conn: &mut Conn,
     version: &str,
@@ -134,15 +113,16 @@ pub async fn agent_release_of_version(
 ) -> Result<Option<(AgentReleaseSummary, bool)>> {
     let architectures = architectures(machine);
     let releases = store::agent_releases::of_version(conn, version, &architectures).await?;
-    // Of equals the first is the minimum: the one of the highest counter.
-    Ok(releases.into_iter().min_by_key(|(release, downgrade)| (!downgrade, place(release, &architectures))))
+    // Of equal elements `min_by_key` returns the first, which has the highest counter.
+    Ok(releases.into_iter().min_by_key(|(release, downgrade)| (!downgrade, architecture_rank(release, &architectures))))
 }
 
-/// Releases of a channel that a machine can run that are looked at for the newest: those of the highest counters.
+/// Releases of a channel that are considered for a machine: those with the highest counters.
 const MAX_CANDIDATES: i64 = 1000;
 
-/// The active READY release of the agent with the highest version by semver.org, of those that a machine can run. Of versions of the same precedence it is the one
-/// that fits best, then the one of the highest counter.
+/// The active READY agent release with the highest version (semver.org) that a machine can run. Of
+/// versions with the same precedence it is the one that fits best, then the one with the highest
+/// counter.
 pub async fn newest_agent_release(
     conn: &mut Conn,
     channel: &str,
@@ -150,24 +130,25 @@ pub async fn newest_agent_release(
 ) -> Result<Option<AgentReleaseSummary>> {
     let architectures = architectures(machine);
     let candidates = store::agent_releases::candidates(conn, channel, &architectures, MAX_CANDIDATES).await?;
-    // Of equals the last is the maximum: the highest counter comes first, so it is looked at last.
+    // Of equal elements `max_by` returns the last. Candidates start with the highest counter, so
+    // the order is reversed.
     Ok(candidates.into_iter().rev().max_by(|a, b| {
         let by_version = precedence(&a.version).cmp_precedence(&precedence(&b.version));
-        by_version.then(place(b, &architectures).cmp(&place(a, &architectures)))
+        by_version.then(architecture_rank(b, &architectures).cmp(&architecture_rank(a, &architectures)))
     }))
 }
 
-/// How well the release fits, of all that do: the lower the better.
-fn place(release: &AgentReleaseSummary, architectures: &[&str]) -> Option<usize> {
+/// The position of the release's architecture in the machine's preferences: lower is better.
+fn architecture_rank(release: &AgentReleaseSummary, architectures: &[&str]) -> Option<usize> {
     architectures.iter().position(|architecture| *architecture == release.architecture)
 }
 
-/// A version that was checked when its manifest was: one that cannot be read is below all others.
+/// The version was validated with its manifest. One that cannot be parsed sorts below all others.
 fn precedence(version: &str) -> semver::Version {
     semver::Version::parse(version).unwrap_or(semver::Version::new(0, 0, 0))
 }
 
-/// What was signed, byte for byte, and the signature.
+/// The signed text, byte for byte, and its signature.
 struct Signed {
     manifest: String,
     signature: String,
@@ -184,24 +165,26 @@ struct Existing {
     signature: String,
 }
 
-/// A file may be so large: 2 GiB.
+/// Maximum size of a file: 2 GiB.
 const MAX_FILE_BYTES: u64 = 2 << 30;
 
-/// The size and the counter as the database holds them; both are bounded by what a manifest may say.
+/// The size and the counter in the types of the database. The manifest's limits bound both.
 fn checked_numbers(manifest: &ReleaseManifest) -> Result<(i64, i64)> {
     if manifest.size_bytes > MAX_FILE_BYTES {
-        return Err(Error::field("manifest.sizeBytes", "may be 2 GiB at most"));
+        return Err(Error::field("manifest.sizeBytes", "must be at most 2 GiB"));
     }
     let number = |field: &str, value: u64| i64::try_from(value).map_err(|_| Error::field(field, "is too large"));
     Ok((number("manifest.sizeBytes", manifest.size_bytes)?, number("manifest.counter", manifest.counter)?))
 }
 
-/// Refuses a release that could be confused with another of its name, or that hubs would take for an older one. The same manifest once more, while its
-/// file is awaited, is the same release: that one is answered. So is one that is READY, when the signature is the same too: an answer was lost.
+/// Refuses a release that could be confused with another of its name, or that hubs would take for
+/// an older one. The same manifest, while its file is awaited, is the same release: its uuid is
+/// returned. So is a READY release if the signature is the same too, because a response may have
+/// been lost.
 fn require_new(
     manifest: &ReleaseManifest,
     signed: &Signed,
-    alike: &[Existing],
+    similar: &[Existing],
     highest: i64,
 ) -> Result<Option<ReleaseUuid>> {
     let counter = i64::try_from(manifest.counter).unwrap_or(i64::MAX);
@@ -209,48 +192,50 @@ fn require_new(
         other.manifest == signed.manifest
             && (other.status == Status::AwaitingFile || other.signature == signed.signature)
     };
-    if let Some(same) = alike.iter().find(is_same) {
+    if let Some(same) = similar.iter().find(is_same) {
         return Ok(Some(same.release_uuid));
     }
-    if let Some(other) = alike.first() {
+    if let Some(other) = similar.first() {
         let ReleaseManifest { version, architecture, .. } = manifest;
         let what = match other.counter == counter {
             true => format!("the counter {counter}"),
             false => format!("the version {version} for {architecture}"),
         };
-        let message = format!("the release {} has {what} already; sign a new one", other.release_uuid);
+        let message = format!("the release {} already has {what}; sign a new one", other.release_uuid);
         return Err(Error::conflict("RELEASE_EXISTS", message));
     }
     if counter <= highest && !manifest.downgrade {
         let message = format!(
-            "the counter {counter} is not above {highest}, the highest so far; count on, or sign with `downgrade` if hubs are to go back"
+            "the counter {counter} must be above {highest}, the highest so far; increase it, or sign with `downgrade` if hubs should go back to it"
         );
         return Err(Error::conflict("COUNTER_TOO_LOW", message));
     }
     Ok(None)
 }
 
-/// What nobody brought a file for is forgotten after this long: later than the last upload can end that was allowed to begin.
+/// A release without a file is deleted after this long: later than any permitted upload can end.
 const AWAITING_SECS: i64 = 26 * 3600;
-/// Files in the making are written to until they are finished: after this long without it, nobody does.
+/// A partial upload is written to until it is finished. One without a write for this long is
+/// abandoned.
 const SWEEP_AFTER: std::time::Duration = std::time::Duration::from_secs(3600);
 
-/// Forgets releases whose file never came, up to `limit` of each kind, and what is left of cut uploads; answers how many releases those were.
-pub async fn forget_abandoned(app: &App, limit: i64) -> Result<u64> {
-    let before = app.clock.now().plus_secs(-AWAITING_SECS);
-    app.files.sweep(SWEEP_AFTER).await?;
-    let mut conn = app.db.read().await?;
-    let of_apps = store::app_releases::abandoned(&mut conn, before, limit).await?;
-    let of_agent = store::agent_releases::abandoned(&mut conn, before, limit).await?;
+/// Deletes releases whose file was never uploaded, up to `limit` of each kind, and the remains of
+/// interrupted uploads. Returns the number of releases.
+pub async fn forget_abandoned(releases: &Releases, limit: i64) -> Result<u64> {
+    let before = releases.core.clock.now().plus_secs(-AWAITING_SECS);
+    releases.files.sweep(SWEEP_AFTER).await?;
+    let mut conn = releases.core.db.read().await?;
+    let of_apps = shared::abandoned(&mut conn, Table::AppReleases, before, limit).await?;
+    let of_agent = shared::abandoned(&mut conn, Table::AgentReleases, before, limit).await?;
     drop(conn);
-    for (release_uuid,) in of_apps.iter().chain(&of_agent) {
-        let mut tx = app.db.begin().await?;
-        let is_forgotten = store::app_releases::forget(&mut tx, *release_uuid, before).await?
-            || store::agent_releases::forget(&mut tx, *release_uuid, before).await?;
+    for release_uuid in of_apps.iter().chain(&of_agent) {
+        let mut tx = releases.core.db.begin().await?;
+        let is_forgotten = shared::forget(&mut tx, Table::AppReleases, *release_uuid, before).await?
+            || shared::forget(&mut tx, Table::AgentReleases, *release_uuid, before).await?;
         if is_forgotten {
-            // The row is gone once the file is: cut off in between, the next round finds it again.
-            app.files.delete(*release_uuid).await?;
-            tx.commit_unaudited("nothing a person did").await?;
+            // The row is deleted after the file: after an interruption the next run finds it again.
+            releases.files.delete(*release_uuid).await?;
+            tx.commit_unaudited("deletes what was abandoned, not what a user changed").await?;
         }
     }
     Ok((of_apps.len() + of_agent.len()) as u64)
@@ -261,11 +246,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_are_compared_as_versions() {
+    fn versions_compare_by_semver_precedence() {
         let is_below = |a: &str, b: &str| precedence(a).cmp_precedence(&precedence(b)).is_lt();
         assert!(
             is_below("1.9.0", "1.10.0") && is_below("1.0.0-rc.2", "1.0.0-rc.10") && is_below("1.0.0-rc.1", "1.0.0")
         );
-        assert!(!is_below("1.0.0+a", "1.0.0+b") && !is_below("1.0.0+b", "1.0.0+a"), "where it was built is no order");
+        assert!(!is_below("1.0.0+a", "1.0.0+b") && !is_below("1.0.0+b", "1.0.0+a"), "build metadata has no precedence");
     }
 }

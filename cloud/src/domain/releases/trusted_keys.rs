@@ -1,27 +1,33 @@
-//! Whose signatures are believed: minisign public keys that the operator put into the directory of the setting `release-keys`, `agent/*.pub` for the
-//! platform's releases and `app/*.pub` for apps. They are read at each use, so that a key is in force, or out of it, without a restart.
+//! The keys whose signatures are trusted: minisign public keys in the directory of the setting
+//! `release-keys`, `agent/*.pub` for the platform's releases and `app/*.pub` for apps. They are
+//! read at each use, so that adding or removing a key needs no restart.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use hub_protocol::release::{Distrust, PublicKey, ReleaseKind, ReleaseManifest, public_key, verify};
 
-use crate::app::App;
+use crate::domain::releases::Releases;
 use crate::error::{Error, Result};
 use crate::http::check::Check;
 
-/// Files looked at in a directory, and bytes of each: a minisign public key is two short lines.
+/// Files read from a directory, and bytes of each: a minisign public key is two short lines.
 const MAX_FILES: usize = 100;
 const MAX_FILE_BYTES: u64 = 4096;
 /// A minisign signature is four lines, of which two are comments.
 const MAX_SIGNATURE_CHARS: usize = 4096;
 
-/// The manifest, if a trusted key signed it; else what is wrong with which field.
-pub async fn verified(app: &App, kind: ReleaseKind, manifest: &str, signature: &str) -> Result<ReleaseManifest> {
+/// The manifest, if a trusted key signed it; otherwise an error that names the invalid field.
+pub async fn verified(
+    releases: &Releases,
+    kind: ReleaseKind,
+    manifest: &str,
+    signature: &str,
+) -> Result<ReleaseManifest> {
     let mut check = Check::new();
     check.lines("signature", Some(signature), MAX_SIGNATURE_CHARS);
     check.done()?;
-    let keys = read_keys(app, kind).await?;
+    let keys = read_keys(releases, kind).await?;
     let parsed = verify(manifest.as_bytes(), signature, &keys).map_err(refused)?;
     match parsed.kind == kind {
         true => Ok(parsed),
@@ -45,42 +51,44 @@ const fn kind_name(kind: ReleaseKind) -> &'static str {
     }
 }
 
-async fn read_keys(app: &App, kind: ReleaseKind) -> Result<Vec<PublicKey>> {
+async fn read_keys(releases: &Releases, kind: ReleaseKind) -> Result<Vec<PublicKey>> {
     let folder = match kind {
         ReleaseKind::Agent => "agent",
         ReleaseKind::App => "app",
     };
-    let dir = app.config.release_keys.join(folder);
+    let dir = releases.core.config.release_keys.join(folder);
     let keys = tokio::task::spawn_blocking(move || usable_keys(&dir)).await.map_err(Error::internal)?;
     match keys.is_empty() {
         false => Ok(keys),
         true => {
             let message = format!(
-                "no release can be checked here: the directory of the setting `release-keys` has no key in {folder}/*.pub"
+                "releases cannot be verified: add a key {folder}/*.pub to the directory of the setting `release-keys`"
             );
             Err(Error::unavailable("NO_RELEASE_KEYS", message))
         }
     }
 }
 
-/// The keys of a directory. A file that holds none is passed over: the others still count.
+/// The valid keys of a directory. Invalid files are skipped.
 pub fn usable_keys(dir: &Path) -> Vec<PublicKey> {
     let mut keys = Vec::new();
     for (file, key) in keys_in(dir) {
         match key {
             Ok(key) => keys.push(key),
-            Err(error) => tracing::warn!(file = %file.display(), error, "this is no minisign public key"),
+            Err(error) => {
+                tracing::warn!(file = %file.display(), error, "not a minisign public key; the file is skipped")
+            }
         }
     }
     keys
 }
 
-/// What is in the files `*.pub` of a directory, or why it is no key.
+/// The key in each `*.pub` file of a directory, or why the file is not a key.
 pub fn keys_in(dir: &Path) -> Vec<(PathBuf, Result<PublicKey, String>)> {
     let files = match std::fs::read_dir(dir) {
         Ok(entries) => entries.filter_map(|entry| Some(entry.ok()?.path())),
         Err(error) => {
-            tracing::debug!(dir = %dir.display(), %error, "no release keys");
+            tracing::debug!(dir = %dir.display(), %error, "cannot read the directory of release keys");
             return Vec::new();
         }
     };

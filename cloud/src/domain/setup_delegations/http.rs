@@ -1,38 +1,97 @@
 //! `/tenant/hubs/{hubUuid}/setup-delegations`.
 
-use axum::extract::State;
+use aide::axum::ApiRouter;
+use aide::axum::routing::{delete_with, get_with};
+use axum::extract::{FromRef, State};
 use hub_protocol::{HubUuid, Timestamp, UserUuid};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Delegation, MAX_LIVE, Person, store};
-use crate::app::App;
+use crate::authn::Authn;
 use crate::authz::{Authorized, permission as perm};
+use crate::core::Core;
 use crate::domain::{accounts, hubs};
 use crate::error::{Error, Result};
 use crate::http::answer::Answer;
 use crate::http::extract::{Json, Path};
+use crate::http::operation::{operation, operation_failing};
+use crate::http::paths::{HubPath, SetupDelegationPath};
 
-/// Whom to lend a hub to: exactly one of `userUuid` and `email`. They need not have an account yet.
+pub fn routes<S>() -> ApiRouter<S>
+where
+    S: Clone + Send + Sync + 'static,
+    Core: FromRef<S>,
+    Authn: FromRef<S>,
+{
+    ApiRouter::new()
+        .api_route(
+            "/tenant/hubs/{hubUuid}/setup-delegations",
+            get_with(
+                list,
+                operation("setupDelegations.list", "tenant-hubs", "Setup delegations of a hub, newest first"),
+            )
+            .post_with(
+                create,
+                operation_failing(
+                    &[409],
+                    "setupDelegations.create",
+                    "tenant-hubs",
+                    "Delegate the setup of a hub to a person",
+                ),
+            ),
+        )
+        .api_route(
+            "/tenant/hubs/{hubUuid}/setup-delegations/{id}",
+            delete_with(delete, operation("setupDelegations.delete", "tenant-hubs", "End a setup delegation")),
+        )
+}
+
+/// The person to delegate a hub to, who need not have an account yet: exactly one of `userUuid` and
+/// `email`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SetupDelegationRequest {
+    /// The account of the person.
     user_uuid: Option<UserUuid>,
-    /// Of the account that the person has, or will make.
+    /// The e-mail address of the account that the person has or will create.
+    #[schemars(length(max = 254), extend("format" = "email"))]
     email: Option<String>,
-    /// When the hub is taken back by itself; never when absent.
+    /// When the delegation expires, in the future; never when absent.
     expires_at: Option<Timestamp>,
 }
 
-/// A hub lent to a person.
+impl SetupDelegationRequest {
+    fn checked(self, now: Timestamp) -> Result<(Person, Option<Timestamp>)> {
+        let person = match (self.user_uuid, self.email) {
+            (Some(user_uuid), None) => Person::User(user_uuid),
+            (None, Some(email)) => Person::Email(accounts::checked_email(&email)?),
+            (Some(_), Some(_)) => return Err(Error::field("email", "must not be given together with `userUuid`")),
+            (None, None) => return Err(Error::field("userUuid", "is required unless `email` is given")),
+        };
+        match self.expires_at {
+            Some(at) if at <= now => Err(Error::field("expiresAt", "must be in the future")),
+            expires_at => Ok((person, expires_at)),
+        }
+    }
+}
+
+/// A hub that is delegated to a person.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SetupDelegationResponse {
+    /// The id of the delegation.
+    #[schemars(range(min = 1))]
     id: i64,
+    /// The hub.
     hub_uuid: HubUuid,
+    /// The account of the person.
     user_uuid: Option<UserUuid>,
+    /// The e-mail address of the person.
     email: Option<String>,
+    /// When the delegation expires; null when it does not.
     expires_at: Option<Timestamp>,
+    /// When it was created.
     created_at: Timestamp,
 }
 
@@ -43,43 +102,35 @@ impl From<Delegation> for SetupDelegationResponse {
     }
 }
 
-/// Those that live, newest first.
-pub async fn list(
+/// The valid delegations, newest first.
+async fn list(
     auth: Authorized<perm::HubsRead>,
-    State(app): State<App>,
-    Path(hub_uuid): Path<HubUuid>,
+    State(core): State<Core>,
+    Path(HubPath { hub_uuid }): Path<HubPath>,
 ) -> Result<Answer<Vec<SetupDelegationResponse>>> {
-    let mut conn = app.db.read().await?;
+    let mut conn = core.db.read().await?;
     hubs::require(&mut conn, &auth.scope, hub_uuid).await?;
-    let delegations = store::list(&mut conn, &auth.scope, hub_uuid, app.clock.now(), MAX_LIVE).await?;
+    let delegations = store::list(&mut conn, &auth.scope, hub_uuid, core.clock.now(), MAX_LIVE).await?;
     Ok(Answer(delegations.into_iter().map(SetupDelegationResponse::from).collect()))
 }
 
-/// Naming somebody again sets another end.
-pub async fn create(
+/// Naming the same person again replaces the expiry time.
+async fn create(
     auth: Authorized<perm::HubsOperate>,
-    State(app): State<App>,
-    Path(hub_uuid): Path<HubUuid>,
+    State(core): State<Core>,
+    Path(HubPath { hub_uuid }): Path<HubPath>,
     Json(request): Json<SetupDelegationRequest>,
 ) -> Result<Answer<SetupDelegationResponse>> {
-    let person = match (request.user_uuid, request.email) {
-        (Some(user_uuid), None) => Person::User(user_uuid),
-        (None, Some(email)) => Person::Email(accounts::checked_email(&email)?),
-        (Some(_), Some(_)) => return Err(Error::field("email", "give this or `userUuid`, not both")),
-        (None, None) => return Err(Error::field("userUuid", "must be given, or `email` in its place")),
-    };
-    if request.expires_at.is_some_and(|at| at <= app.clock.now()) {
-        return Err(Error::field("expiresAt", "must lie ahead"));
-    }
-    let delegation = super::create(&app, &auth.scope, hub_uuid, person, request.expires_at).await?;
+    let (person, expires_at) = request.checked(core.clock.now())?;
+    let delegation = super::create(&core, &auth.scope, hub_uuid, person, expires_at).await?;
     Ok(Answer(delegation.into()))
 }
 
-pub async fn delete(
+async fn delete(
     auth: Authorized<perm::HubsOperate>,
-    State(app): State<App>,
-    Path((hub_uuid, id)): Path<(HubUuid, i64)>,
+    State(core): State<Core>,
+    Path(SetupDelegationPath { hub_uuid, id }): Path<SetupDelegationPath>,
 ) -> Result<Answer<()>> {
-    super::delete(&app, &auth.scope, hub_uuid, id).await?;
+    super::delete(&core, &auth.scope, hub_uuid, id).await?;
     Ok(Answer(()))
 }

@@ -1,5 +1,6 @@
-//! Setup delegations: a tenant lends a hub to a person, who may set it up with the app for as long as the delegation lives. The person may be named before
-//! they have an account, and nobody is told whether they have one.
+//! Setup delegations: a tenant delegates a hub to a person, who may set it up with the app while
+//! the delegation is valid. The person can be named before they have an account, and responses
+//! never reveal whether they have one.
 
 pub mod http;
 mod store;
@@ -7,16 +8,16 @@ mod store;
 use hub_protocol::{HubUuid, Timestamp, UserUuid};
 use serde_json::{Value, json};
 
-use crate::app::App;
+use crate::audit::Audit;
 use crate::authz::Scope;
-use crate::domain::audit::Audit;
+use crate::core::Core;
 use crate::domain::hubs;
 use crate::error::{Error, Result};
 
-/// Live delegations of a hub.
+/// Valid delegations of one hub.
 const MAX_LIVE: i64 = 100;
 
-/// Whom a hub is lent to.
+/// The person that a hub is delegated to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Person {
     User(UserUuid),
@@ -35,7 +36,7 @@ pub struct Delegation {
 }
 
 impl Delegation {
-    /// As the audit log shows it.
+    /// The representation in the audit log.
     fn state(&self) -> Value {
         json!({
             "hubUuid": self.hub_uuid,
@@ -46,24 +47,24 @@ impl Delegation {
     }
 }
 
-/// Lends the hub to the person. Who has it already keeps it, until the new end.
+/// Delegates the hub to the person. An existing delegation gets the new expiry time.
 async fn create(
-    app: &App,
+    core: &Core,
     scope: &Scope,
     hub_uuid: HubUuid,
     person: Person,
     expires_at: Option<Timestamp>,
 ) -> Result<Delegation> {
-    let mut tx = app.db.begin().await?;
-    // Of two that name the same person one waits for the other.
+    let mut tx = core.db.begin().await?;
+    // The lock serializes two requests that name the same person.
     hubs::lock(&mut tx, scope, hub_uuid).await?;
-    let now = app.clock.now();
+    let now = core.clock.now();
     store::forget_expired(&mut tx, scope, hub_uuid, now).await?;
     let before = store::find_by_person(&mut tx, scope, hub_uuid, &person).await?;
     let after = match &before {
         Some(before) => store::set_end(&mut tx, scope, before.setup_delegation_id, expires_at).await?,
         None if store::count(&mut tx, scope, hub_uuid).await? >= MAX_LIVE => {
-            let message = format!("this hub is lent to {MAX_LIVE} people already; take it back from somebody first");
+            let message = format!("this hub has {MAX_LIVE} delegations already; delete one first");
             return Err(Error::conflict("TOO_MANY_DELEGATIONS", message));
         }
         None => store::insert(&mut tx, scope, hub_uuid, &person, expires_at, now).await?,
@@ -73,12 +74,12 @@ async fn create(
     Ok(after)
 }
 
-/// Takes the hub back.
-async fn delete(app: &App, scope: &Scope, hub_uuid: HubUuid, setup_delegation_id: i64) -> Result<()> {
-    let mut tx = app.db.begin().await?;
+/// Ends the delegation.
+async fn delete(core: &Core, scope: &Scope, hub_uuid: HubUuid, setup_delegation_id: i64) -> Result<()> {
+    let mut tx = core.db.begin().await?;
     hubs::lock(&mut tx, scope, hub_uuid).await?;
     let before = store::delete(&mut tx, scope, hub_uuid, setup_delegation_id).await?;
     let before = before.ok_or_else(|| Error::not_found("setup delegation"))?;
-    let audit = Audit::new(scope, "setup_delegation.delete", setup_delegation_id, app.clock.now());
+    let audit = Audit::new(scope, "setup_delegation.delete", setup_delegation_id, core.clock.now());
     tx.commit(audit.changed(Some(before.state()), None)).await
 }

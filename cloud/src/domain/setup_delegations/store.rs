@@ -10,7 +10,7 @@ use crate::error::Result;
 const COLUMNS: &str = "setup_delegation_id, hub_uuid, user_uuid, email, expires_at, created_at";
 
 impl Person {
-    /// The two columns that say who it is; one of them is none.
+    /// The two columns that identify the person; one of them is None.
     fn columns(&self) -> (Option<UserUuid>, Option<&str>) {
         match self {
             Self::User(user_uuid) => (Some(*user_uuid), None),
@@ -19,7 +19,7 @@ impl Person {
     }
 }
 
-/// Those that have not expired, newest first.
+/// The delegations that have not expired, newest first.
 pub async fn list(
     conn: &mut Conn,
     scope: &Scope,
@@ -27,35 +27,37 @@ pub async fn list(
     now: Timestamp,
     limit: i64,
 ) -> Result<Vec<Delegation>> {
-    sql(&format!(
-        "SELECT {COLUMNS} FROM setup_delegations WHERE hub_uuid = $1 AND tenant_uuid = $2 AND (expires_at IS NULL OR expires_at > $3) \
-         ORDER BY setup_delegation_id DESC LIMIT $4"
-    ))
-    .bind(hub_uuid)
-    .bind(scope.tenant_uuid())
-    .bind(now)
-    .bind(limit)
-    .all(conn)
-    .await
-}
-
-pub async fn forget_expired(tx: &mut Tx, scope: &Scope, hub_uuid: HubUuid, now: Timestamp) -> Result<()> {
-    sql("DELETE FROM setup_delegations WHERE hub_uuid = $1 AND tenant_uuid = $2 AND expires_at <= $3")
+    sql("SELECT ")
+        .push(COLUMNS)
+        .push(
+            " FROM setup_delegations \
+         WHERE hub_uuid = $1 AND tenant_uuid = $2 AND (expires_at IS NULL OR expires_at > $3) \
+         ORDER BY setup_delegation_id DESC LIMIT $4",
+        )
         .bind(hub_uuid)
         .bind(scope.tenant_uuid())
         .bind(now)
-        .execute(tx)
-        .await?;
-    Ok(())
+        .bind(limit)
+        .all(conn)
+        .await
+}
+
+pub async fn forget_expired(tx: &mut Tx, scope: &Scope, hub_uuid: HubUuid, now: Timestamp) -> Result<()> {
+    sql("DELETE FROM setup_delegations \
+         WHERE hub_uuid = $1 AND tenant_uuid = $2 AND expires_at <= $3")
+    .bind(hub_uuid)
+    .bind(scope.tenant_uuid())
+    .bind(now)
+    .run(tx)
+    .await
 }
 
 pub async fn count(conn: &mut Conn, scope: &Scope, hub_uuid: HubUuid) -> Result<i64> {
-    let (count,): (i64,) = sql("SELECT COUNT(*) FROM setup_delegations WHERE hub_uuid = $1 AND tenant_uuid = $2")
+    sql("SELECT COUNT(*) FROM setup_delegations WHERE hub_uuid = $1 AND tenant_uuid = $2")
         .bind(hub_uuid)
         .bind(scope.tenant_uuid())
-        .one(conn)
-        .await?;
-    Ok(count)
+        .scalar(conn)
+        .await
 }
 
 pub async fn find_by_person(
@@ -64,10 +66,11 @@ pub async fn find_by_person(
     hub_uuid: HubUuid,
     person: &Person,
 ) -> Result<Option<Delegation>> {
-    let statement =
-        sql(&format!("SELECT {COLUMNS} FROM setup_delegations WHERE hub_uuid = $1 AND tenant_uuid = $2 AND "))
-            .bind(hub_uuid)
-            .bind(scope.tenant_uuid());
+    let statement = sql("SELECT ")
+        .push(COLUMNS)
+        .push(" FROM setup_delegations WHERE hub_uuid = $1 AND tenant_uuid = $2 AND ")
+        .bind(hub_uuid)
+        .bind(scope.tenant_uuid());
     match person {
         Person::User(user_uuid) => statement.push("user_uuid = ").push_bind(*user_uuid),
         Person::Email(email) => statement.push("email = ").push_bind(email.as_str()),
@@ -85,8 +88,8 @@ pub async fn insert(
     now: Timestamp,
 ) -> Result<Delegation> {
     let (user_uuid, email) = person.columns();
-    sql("INSERT INTO setup_delegations (hub_uuid, tenant_uuid, user_uuid, email, expires_at, created_at) \
-         VALUES ($1, $2, $3, $4, $5, $6) RETURNING ")
+    sql("INSERT INTO setup_delegations (hub_uuid, tenant_uuid, user_uuid, email, expires_at, \
+         created_at) VALUES ($1, $2, $3, $4, $5, $6) RETURNING ")
     .push(COLUMNS)
     .bind(hub_uuid)
     .bind(scope.tenant_uuid())
@@ -99,22 +102,24 @@ pub async fn insert(
 }
 
 pub async fn set_end(tx: &mut Tx, scope: &Scope, id: i64, expires_at: Option<Timestamp>) -> Result<Delegation> {
-    sql("UPDATE setup_delegations SET expires_at = $3 WHERE setup_delegation_id = $1 AND tenant_uuid = $2 RETURNING ")
-        .push(COLUMNS)
-        .bind(id)
-        .bind(scope.tenant_uuid())
-        .bind(expires_at)
-        .one(tx)
-        .await
+    sql("UPDATE setup_delegations SET expires_at = $3 \
+         WHERE setup_delegation_id = $1 AND tenant_uuid = $2 RETURNING ")
+    .push(COLUMNS)
+    .bind(id)
+    .bind(scope.tenant_uuid())
+    .bind(expires_at)
+    .one(tx)
+    .await
 }
 
-/// Answers what was deleted.
+/// Returns the deleted row.
 pub async fn delete(tx: &mut Tx, scope: &Scope, hub_uuid: HubUuid, id: i64) -> Result<Option<Delegation>> {
-    sql("DELETE FROM setup_delegations WHERE setup_delegation_id = $1 AND hub_uuid = $2 AND tenant_uuid = $3 RETURNING ")
-        .push(COLUMNS)
-        .bind(id)
-        .bind(hub_uuid)
-        .bind(scope.tenant_uuid())
-        .optional(tx)
-        .await
+    sql("DELETE FROM setup_delegations \
+         WHERE setup_delegation_id = $1 AND hub_uuid = $2 AND tenant_uuid = $3 RETURNING ")
+    .push(COLUMNS)
+    .bind(id)
+    .bind(hub_uuid)
+    .bind(scope.tenant_uuid())
+    .optional(tx)
+    .await
 }

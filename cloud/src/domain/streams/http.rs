@@ -1,26 +1,71 @@
 //! `/tenant/stream/**`: server-sent events (WHATWG HTML, 9.2).
 
 use std::convert::Infallible;
+use std::marker::PhantomData;
 
-use aide::OperationOutput;
-use aide::openapi::MediaType;
+use aide::axum::ApiRouter;
+use aide::axum::routing::get_with;
+use aide::generate::GenContext;
+use aide::openapi::{Operation, Response as ApiResponse};
+use aide::{OperationInput, OperationOutput};
 use axum::body::Body;
-use axum::extract::State;
-use axum::http::{HeaderMap, header};
+use axum::extract::{FromRef, FromRequestParts, State};
+use axum::http::header;
+use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use hub_protocol::{HubUuid, Timestamp};
+use schemars::json_schema;
+use serde_json::json;
 
+use super::Streams;
+use super::kinds::Streamed;
 use super::subscription::{Subject, Subscription};
-use crate::app::App;
+use crate::authn::Authn;
 use crate::authz::{Authorized, permission as perm};
+use crate::core::Core;
+use crate::domain::ble::BleEventResponse;
 use crate::domain::hubs;
+use crate::domain::jobs::HubJobEventResponse;
+use crate::domain::telemetry::HubLogResponse;
 use crate::error::{Error, Result};
+use crate::http::answer::typed_response;
+use crate::http::describe::{header_parameter, headers, may_fail};
 use crate::http::extract::Path;
+use crate::http::operation::operation;
+use crate::http::paths::HubPath;
 
-/// A stream of events, open until its time is over.
-pub struct EventStream(Subscription);
+pub fn routes<S>() -> ApiRouter<S>
+where
+    S: Clone + Send + Sync + 'static,
+    Core: FromRef<S>,
+    Authn: FromRef<S>,
+    Streams: FromRef<S>,
+{
+    ApiRouter::new()
+        .api_route(
+            "/tenant/stream/ble/events",
+            get_with(ble_events, operation("streams.bleEvents", "tenant-streams", "BLE events, live")),
+        )
+        .api_route(
+            "/tenant/stream/hubs/{hubUuid}/logs",
+            get_with(hub_logs, operation("streams.hubLogs", "tenant-streams", "Log entries of a hub, live")),
+        )
+        .api_route(
+            "/tenant/stream/hubs/{hubUuid}/jobs",
+            get_with(hub_job_events, operation("streams.hubJobEvents", "tenant-streams", "Job events of a hub, live")),
+        )
+}
 
-impl IntoResponse for EventStream {
+/// A stream of events that hold `T`, open until its time is over.
+pub struct EventStream<T>(Subscription, PhantomData<fn() -> T>);
+
+impl<T> EventStream<T> {
+    const fn new(subscription: Subscription) -> Self {
+        Self(subscription, PhantomData)
+    }
+}
+
+impl<T> IntoResponse for EventStream<T> {
     fn into_response(self) -> Response {
         let events = futures_util::stream::unfold(self.0, |mut subscription| async {
             let bytes = subscription.next().await?;
@@ -29,75 +74,98 @@ impl IntoResponse for EventStream {
         let headers = [
             (header::CONTENT_TYPE, "text/event-stream"),
             (header::CACHE_CONTROL, "no-store"),
-            // Proxies that gather answers would hold events back.
+            // Proxies that buffer responses would delay events.
             (header::HeaderName::from_static("x-accel-buffering"), "no"),
         ];
         (headers, Body::from_stream(events)).into_response()
     }
 }
 
-impl OperationOutput for EventStream {
-    type Inner = ();
-    fn inferred_responses(
-        _: &mut aide::generate::GenContext,
-        _: &mut aide::openapi::Operation,
-    ) -> Vec<(Option<u16>, aide::openapi::Response)> {
-        let response = aide::openapi::Response {
-            description: "Events as they are stored. An event's id is the time it was received; send it as `Last-Event-ID` to resume after it. \
-                          A comment `ping` comes every 20 seconds; the stream ends after 5 minutes."
-                .to_owned(),
-            content: [("text/event-stream".to_owned(), MediaType::default())].into_iter().collect(),
-            ..Default::default()
-        };
-        vec![(Some(200), response)]
+impl<T: Streamed> OperationOutput for EventStream<T> {
+    type Inner = T;
+    fn inferred_responses(ctx: &mut GenContext, _: &mut Operation) -> Vec<(Option<u16>, ApiResponse)> {
+        let description = "Server-sent events, as records are stored. The schema is that of one event; `data` is sent as one \
+                           line of JSON. A comment `ping` comes every 20 seconds. The stream ends after 5 minutes; resume it \
+                           with `Last-Event-ID`.";
+        let schema = json!({
+            "type": "object",
+            "description": "One event.",
+            "properties": {
+                "id": {"type": "string", "format": "date-time", "description": "When the service received the record."},
+                "event": {"type": "string", "enum": [T::EVENT], "description": "The name of the event."},
+                "data": ctx.schema.subschema_for::<T>(),
+            },
+            "required": ["id", "event", "data"],
+        });
+        let response = typed_response("text/event-stream", description, schema);
+        vec![(Some(200), ApiResponse { headers: headers(&["X-Accel-Buffering"]), ..response })]
     }
 }
 
-/// The id after which to resume, in microseconds.
-fn resume_after(headers: &HeaderMap) -> Result<Option<i64>> {
-    let Some(value) = headers.get("last-event-id") else { return Ok(None) };
-    let time: Option<Timestamp> = value.to_str().ok().and_then(|text| text.trim().parse().ok());
-    match time {
-        Some(time) => Ok(Some(time.as_micros())),
-        None => Err(Error::field("Last-Event-ID", "must be the id of an event: an RFC 3339 time")),
+/// The `Last-Event-ID` header: the id of a record after which to resume, in microseconds.
+struct ResumeAfter(Option<i64>);
+
+impl<S: Sync> FromRequestParts<S> for ResumeAfter {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self> {
+        let Some(value) = parts.headers.get("last-event-id") else { return Ok(Self(None)) };
+        let time: Option<Timestamp> = value.to_str().ok().and_then(|text| text.trim().parse().ok());
+        match time {
+            Some(time) => Ok(Self(Some(time.as_micros()))),
+            None => Err(Error::field("Last-Event-ID", "must be the id of an event: an RFC 3339 time")),
+        }
     }
 }
 
-pub async fn ble_events(
+impl OperationInput for ResumeAfter {
+    fn operation_input(_: &mut GenContext, operation: &mut Operation) {
+        let description = "The id of the last event that the client has: the stream begins after it. Without it, the stream \
+                           begins with what is received from now on.";
+        header_parameter(
+            operation,
+            "Last-Event-ID",
+            description,
+            json_schema!({"type": "string", "examples": ["2026-01-31T09:30:00.123456Z"]}),
+        );
+        may_fail(operation, &[400]);
+    }
+}
+
+async fn ble_events(
     auth: Authorized<perm::BleRead>,
-    State(app): State<App>,
-    headers: HeaderMap,
-) -> Result<EventStream> {
-    let resume_after = resume_after(&headers)?;
-    Ok(EventStream(Subscription::open(app, auth.scope, auth.caller, Subject::BleEvents, resume_after).await?))
+    State(streams): State<Streams>,
+    ResumeAfter(after): ResumeAfter,
+) -> Result<EventStream<BleEventResponse>> {
+    let subscription = Subscription::open(streams, auth.scope, auth.caller, Subject::BLE_EVENTS, after).await?;
+    Ok(EventStream::new(subscription))
 }
 
-pub async fn hub_logs(
+async fn hub_logs(
     auth: Authorized<perm::HubsRead>,
-    State(app): State<App>,
-    Path(hub_uuid): Path<HubUuid>,
-    headers: HeaderMap,
-) -> Result<EventStream> {
-    of_hub(app, auth, hub_uuid, &headers, Subject::LogsOf(hub_uuid)).await
+    State(streams): State<Streams>,
+    Path(HubPath { hub_uuid }): Path<HubPath>,
+    ResumeAfter(after): ResumeAfter,
+) -> Result<EventStream<HubLogResponse>> {
+    of_hub(streams, auth, hub_uuid, after, Subject::logs_of(hub_uuid)).await.map(EventStream::new)
 }
 
-pub async fn hub_job_events(
+async fn hub_job_events(
     auth: Authorized<perm::HubsRead>,
-    State(app): State<App>,
-    Path(hub_uuid): Path<HubUuid>,
-    headers: HeaderMap,
-) -> Result<EventStream> {
-    of_hub(app, auth, hub_uuid, &headers, Subject::JobEventsOf(hub_uuid)).await
+    State(streams): State<Streams>,
+    Path(HubPath { hub_uuid }): Path<HubPath>,
+    ResumeAfter(after): ResumeAfter,
+) -> Result<EventStream<HubJobEventResponse>> {
+    of_hub(streams, auth, hub_uuid, after, Subject::job_events_of(hub_uuid)).await.map(EventStream::new)
 }
 
 async fn of_hub(
-    app: App,
+    streams: Streams,
     auth: Authorized<perm::HubsRead>,
     hub_uuid: HubUuid,
-    headers: &HeaderMap,
+    after: Option<i64>,
     subject: Subject,
-) -> Result<EventStream> {
-    let resume_after = resume_after(headers)?;
-    hubs::require(&mut app.db.read().await?, &auth.scope, hub_uuid).await?;
-    Ok(EventStream(Subscription::open(app, auth.scope, auth.caller, subject, resume_after).await?))
+) -> Result<Subscription> {
+    hubs::require(&mut streams.core.db.read().await?, &auth.scope, hub_uuid).await?;
+    Subscription::open(streams, auth.scope, auth.caller, subject, after).await
 }

@@ -1,8 +1,11 @@
-//! Live streams: what was committed, as it is committed. The writer hands over each commit; one publisher task turns it into bytes once and
-//! passes the same bytes to every subscriber. Ids rise within a tenant and a publisher never skips one, so a subscriber that resumes
-//! after an id neither misses nor sees twice. What a subscriber missed is read from the database; what it is too slow for cuts it off.
+//! Live streams of records as they are committed. The ingest writer passes on each commit; one
+//! publisher task serializes it once and sends the same bytes to every subscriber. Ids increase
+//! within a tenant and the publisher never skips one, so a subscriber that resumes after an id gets
+//! every record exactly once. Records that a subscriber missed are read from the database; a
+//! subscriber that is too slow is disconnected.
 
 pub mod http;
+mod kinds;
 mod publisher;
 mod subscription;
 
@@ -11,122 +14,92 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
-use hub_protocol::{HubUuid, TenantUuid, Timestamp};
-use serde::Serialize;
-use tokio::sync::{broadcast, mpsc};
+use hub_protocol::HubUuid;
+use tokio::sync::broadcast;
 
-use crate::db::{Conn, sql};
-use crate::domain::ble::StoredEvent;
-use crate::domain::jobs::StoredJobEvent;
+use crate::authn::Authn;
+use crate::core::Core;
 use crate::error::{Error, Result};
-use crate::ingest::{Kind, Record};
+use crate::ingest::{Commits, LogKey};
 
 pub use publisher::Publisher;
 pub use subscription::Subscription;
 
-/// Batches a subscriber may be behind before it is cut off.
+/// Batches that a subscriber may lag behind before it is disconnected.
 const CHANNEL_BATCHES: usize = 64;
-/// Most records in a batch, so that what waits in a channel is bounded in bytes too.
+/// Records in a batch. With [`BATCH_BYTES`], it bounds the memory of a channel.
 const BATCH_RECORDS: usize = 500;
-/// Bytes of a batch, but for a record that is larger by itself.
+/// Bytes of a batch, except for a single larger record.
 const BATCH_BYTES: usize = 256 * 1024;
-/// Commits that may wait for the publisher; what does not fit is read from the database.
-const QUEUE_COMMITS: usize = 256;
-/// Streams open at once.
+/// Concurrent streams.
 const MAX_SUBSCRIBERS: usize = 20_000;
 
-/// What one commit stored for one tenant.
-#[derive(Debug)]
-pub struct Published {
-    pub tenant_uuid: TenantUuid,
-    pub kind: Kind,
-    /// The last id of the tenant before this commit.
-    pub previous_id: i64,
-    pub last_id: i64,
-    pub records: Vec<PublishedRecord>,
-}
-
-#[derive(Debug)]
-pub struct PublishedRecord {
-    pub id: i64,
-    pub hub_uuid: HubUuid,
-    pub record: Record,
-}
-
-type ChannelKey = (TenantUuid, Kind);
-
-/// A record as an event of the stream: its id, its hub, and what is sent.
+/// A record as an event of the stream: its id, its hub, and the text to send.
 type RecordFrame = (i64, HubUuid, String);
 
-/// All that subscribers of one tenant and kind share.
+/// Shared by all subscribers of one tenant and record kind.
 struct Channel {
     batches: broadcast::Sender<Arc<Batch>>,
     /// Records up to this id have been sent into the channel.
     last_id: i64,
 }
 
-/// Some records in order, ready to send.
+/// Consecutive records, ready to send.
 struct Batch {
     frames: Vec<Frame>,
-    /// All frames in one piece, for subscribers that want all.
+    /// All frames concatenated, for subscribers without a filter.
     bytes: Bytes,
 }
 
-/// One record as an event of the stream; a part of its batch's bytes.
+/// One record as an event of the stream; a slice of its batch's bytes.
 struct Frame {
     id: i64,
     hub_uuid: HubUuid,
     bytes: Bytes,
 }
 
-/// Where streams are published and subscribed to; cheap to clone.
+/// Connects the publisher with its subscribers; cheap to clone.
 #[derive(Clone)]
-pub struct Streams(Arc<Inner>);
+pub struct Channels(Arc<Inner>);
 
 struct Inner {
-    channels: Mutex<HashMap<ChannelKey, Channel>>,
-    commits: mpsc::Sender<Vec<Published>>,
+    channels: Mutex<HashMap<LogKey, Channel>>,
+    commits: Commits,
     subscribers: AtomicUsize,
-    /// Other replicas are told of every commit, subscribers here or not.
-    tells_others: bool,
 }
 
-impl Streams {
-    pub fn new(tells_others: bool) -> (Self, mpsc::Receiver<Vec<Published>>) {
-        let (commits, receiver) = mpsc::channel(QUEUE_COMMITS);
-        let inner = Inner { channels: Mutex::default(), commits, subscribers: AtomicUsize::new(0), tells_others };
-        (Self(Arc::new(inner)), receiver)
+/// State of the stream handlers.
+#[derive(Clone)]
+pub struct Streams {
+    pub core: Core,
+    pub authn: Authn,
+    pub channels: Channels,
+}
+
+impl Channels {
+    pub fn new(commits: Commits) -> Self {
+        Self(Arc::new(Inner { channels: Mutex::default(), commits, subscribers: AtomicUsize::new(0) }))
     }
 
-    /// Hands a commit to the publisher. Never waits: a commit the publisher has no room for is found in the database.
-    pub fn publish(&self, mut published: Vec<Published>) {
-        published.retain(|commit| commit.kind != Kind::Telemetry && !commit.records.is_empty());
-        if !self.0.tells_others {
-            if self.0.subscribers.load(Ordering::Relaxed) == 0 {
-                return;
-            }
-            let channels = self.channels();
-            published.retain(|commit| channels.contains_key(&(commit.tenant_uuid, commit.kind)));
-        }
-        if !published.is_empty() {
-            let _ = self.0.commits.try_send(published);
-        }
-    }
-
-    fn channels(&self) -> std::sync::MutexGuard<'_, HashMap<ChannelKey, Channel>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<LogKey, Channel>> {
         self.0.channels.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A receiver, and the id up to which records have been sent before it.
-    fn join(&self, key: ChannelKey, last_id: i64) -> (broadcast::Receiver<Arc<Batch>>, i64) {
-        let mut channels = self.channels();
+    /// A receiver, and the id up to which records were sent before it joined.
+    fn join(&self, key: LogKey, last_id: i64) -> (broadcast::Receiver<Arc<Batch>>, i64) {
+        let mut channels = self.lock();
+        self.0.commits.follow(key);
         let channel = channels
             .entry(key)
             .or_insert_with(|| Channel { batches: broadcast::Sender::new(CHANNEL_BATCHES), last_id });
         (channel.batches.subscribe(), channel.last_id)
     }
 
-    /// Counts a subscriber in, or refuses it when there are too many.
+    fn unfollow(&self, key: LogKey) {
+        self.0.commits.unfollow(key);
+    }
+
+    /// Counts a new subscriber, or refuses it when there are too many.
     fn enter(&self) -> Result<()> {
         if self.0.subscribers.fetch_add(1, Ordering::Relaxed) >= MAX_SUBSCRIBERS {
             self.leave();
@@ -144,16 +117,6 @@ impl Streams {
     }
 }
 
-/// The last id handed out to a tenant; 0 when there is none yet.
-async fn last_id(conn: &mut Conn, (tenant_uuid, kind): ChannelKey) -> Result<i64> {
-    let row: Option<(i64,)> = sql("SELECT last_id FROM upload_clocks WHERE tenant_uuid = $1 AND kind = $2")
-        .bind(tenant_uuid)
-        .bind(kind.name())
-        .optional(conn)
-        .await?;
-    Ok(row.map_or(0, |(last_id,)| last_id))
-}
-
 impl Batch {
     fn new(records: Vec<RecordFrame>) -> Self {
         let bytes: Bytes = records.iter().map(|(_, _, frame)| frame.as_str()).collect::<String>().into();
@@ -169,58 +132,4 @@ impl Batch {
             .collect();
         Self { frames, bytes }
     }
-}
-
-/// One event of a stream; its id is the time the record was received.
-fn frame<T: Serialize>(id: i64, event: &str, data: &T) -> Result<String> {
-    let data = serde_json::to_string(data).map_err(Error::internal)?;
-    Ok(format!("id: {}\nevent: {event}\ndata: {data}\n\n", Timestamp::from_micros(id)))
-}
-
-fn ble_frame(event: StoredEvent) -> Result<RecordFrame> {
-    let (id, hub_uuid) = (event.ble_event_id, event.hub_uuid);
-    Ok((id, hub_uuid, frame(id, "ble_event", &event.response()?)?))
-}
-
-fn log_frame(record: crate::domain::telemetry::StoredRecord) -> Result<RecordFrame> {
-    let (id, hub_uuid) = (record.id, record.hub_uuid);
-    Ok((id, hub_uuid, frame(id, "hub_log", &crate::domain::telemetry::HubLogResponse::from(record))?))
-}
-
-fn job_event_frame(event: StoredJobEvent) -> Result<RecordFrame> {
-    let (id, hub_uuid) = (event.hub_job_event_id, event.hub_uuid);
-    Ok((id, hub_uuid, frame(id, "hub_job_event", &event.response()?)?))
-}
-
-impl PublishedRecord {
-    fn into_frame(self, kind: Kind) -> Result<RecordFrame> {
-        let Self { id, hub_uuid, record } = self;
-        match kind {
-            Kind::BleEvents => ble_frame(StoredEvent {
-                ble_event_id: id,
-                hub_uuid,
-                device_instance_id: record.device_instance_id,
-                processing_status: "RECEIVED".to_owned(),
-                delivery_status: "NONE".to_owned(),
-                window_start: record.window.map(|(start, _)| start),
-                window_end: record.window.map(|(_, end)| end),
-                event: record.text.as_ref().to_owned(),
-            }),
-            Kind::Logs | Kind::Telemetry => log_frame(crate::domain::telemetry::StoredRecord {
-                id,
-                hub_uuid,
-                body: record.text.as_ref().to_owned(),
-            }),
-            Kind::JobEvents => job_event_frame(StoredJobEvent {
-                hub_job_event_id: id,
-                hub_uuid,
-                body: record.text.as_ref().to_owned(),
-            }),
-        }
-    }
-}
-
-/// A record that cannot be shown is left out: it must not hold back those after it.
-fn said(frame: Result<RecordFrame>) -> Option<RecordFrame> {
-    frame.inspect_err(|error| tracing::error!(%error, "a stored record cannot be streamed")).ok()
 }

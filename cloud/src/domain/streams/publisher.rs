@@ -1,130 +1,154 @@
-//! The one task that fills the channels, in the order of ids and without gaps: commits of this process as they come, those of other replicas when
-//! the bus or a look at the database tells of them.
+//! The single task that fills the channels, in the order of ids and without gaps: with commits of
+//! this process as they happen, and with those of other replicas when the bus announces them or
+//! polling finds them.
 
 use std::time::Duration;
 
+use hub_protocol::TenantUuid;
 use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 
-use super::{
-    BATCH_BYTES, BATCH_RECORDS, Batch, ChannelKey, Published, RecordFrame, Streams, ble_frame, job_event_frame,
-    log_frame, said,
-};
-use crate::app::App;
-use crate::bus::{Bus, News};
-use crate::db::sql;
-use crate::domain::{ble, jobs, telemetry};
+use super::kinds::{self, Span, sendable};
+use super::{BATCH_BYTES, BATCH_RECORDS, Batch, Channels, RecordFrame};
+use crate::bus::Subscription;
+use crate::core::Core;
 use crate::error::Result;
-use crate::ingest::Kind;
+use crate::ingest::{self, Commit, Kind, LogKey};
 
-/// How often the database is asked for news: it is the only messenger where replicas share no bus, a safety net elsewhere.
-const LOOK_INTERVAL_ALONE: Duration = Duration::from_secs(1);
-const LOOK_INTERVAL_WITH_BUS: Duration = Duration::from_secs(10);
+/// How often the database is polled. Without a shared bus, polling is the only way to see commits
+/// of other replicas; with one it is a safety net.
+const POLL_INTERVAL_WITHOUT_BUS: Duration = Duration::from_secs(1);
+const POLL_INTERVAL_WITH_BUS: Duration = Duration::from_secs(10);
+/// Queued announcements of other replicas.
+const QUEUE_ANNOUNCEMENTS: usize = 1024;
+
+const TOPIC: &str = "records";
 
 pub struct Publisher {
-    pub streams: Streams,
-    pub commits: mpsc::Receiver<Vec<Published>>,
-    pub bus: Bus,
+    core: Core,
+    channels: Channels,
+    commits: mpsc::Receiver<Vec<Commit>>,
+    announcements: mpsc::Receiver<String>,
+}
+
+fn announcement((tenant_uuid, kind): LogKey, last_id: i64) -> String {
+    format!("{tenant_uuid} {} {last_id}", kind.name())
+}
+
+fn parse_announcement(text: &str) -> Option<(LogKey, i64)> {
+    let [tenant_uuid, kind, last_id] = text.split(' ').collect::<Vec<_>>().try_into().ok()?;
+    let key = (tenant_uuid.parse::<TenantUuid>().ok()?, Kind::from_name(kind)?);
+    Some((key, last_id.parse().ok()?))
 }
 
 impl Publisher {
-    pub async fn run(mut self, app: App) {
-        let (to_news, mut news) = mpsc::channel(1024);
-        let forwarding = tokio::spawn(self.bus.clone().forward(to_news));
-        let interval = if self.bus.is_shared() { LOOK_INTERVAL_WITH_BUS } else { LOOK_INTERVAL_ALONE };
-        let mut looks = tokio::time::interval(interval);
-        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        loop {
-            let done = tokio::select! {
-                biased;
-                () = app.shutdown.cancelled() => break,
-                Some(commits) = self.commits.recv() => self.publish(&app, commits).await,
-                Some(news) = news.recv() => match news {
-                    News::Records { tenant_uuid, kind, last_id } => self.catch_up(&app, (tenant_uuid, kind), last_id).await,
-                    News::DesiredState(hub_uuid) => {
-                        app.hub_changes.notify_here(hub_uuid);
-                        Ok(())
-                    }
-                },
-                _ = looks.tick() => self.look(&app).await,
-            };
-            if let Err(error) = done {
-                // Nothing is lost by it: the next commit or look finds the gap and fills it.
-                tracing::debug!(%error, "streams are behind for a moment");
-            }
-        }
-        forwarding.abort();
+    /// The publisher, and its subscription to the bus.
+    pub fn new(core: Core, channels: Channels, commits: mpsc::Receiver<Vec<Commit>>) -> (Self, Subscription) {
+        let (messages, announcements) = mpsc::channel(QUEUE_ANNOUNCEMENTS);
+        (Self { core, channels, commits, announcements }, Subscription { topic: TOPIC, messages })
     }
 
-    async fn publish(&self, app: &App, commits: Vec<Published>) -> Result<()> {
+    pub async fn run(mut self) {
+        let has_bus = self.core.bus.is_shared();
+        let interval = if has_bus { POLL_INTERVAL_WITH_BUS } else { POLL_INTERVAL_WITHOUT_BUS };
+        let mut polls = tokio::time::interval(interval);
+        polls.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            let published = tokio::select! {
+                biased;
+                () = self.core.shutdown.cancelled() => break,
+                Some(commits) = self.commits.recv() => self.publish(commits).await,
+                Some(text) = self.announcements.recv() => match parse_announcement(&text) {
+                    Some((key, last_id)) => self.catch_up(key, last_id).await,
+                    None => Ok(()),
+                },
+                _ = polls.tick() => self.poll().await,
+            };
+            if let Err(error) = published {
+                // The next commit or poll finds the gap and fills it.
+                tracing::debug!(%error, "cannot publish records; the next commit or poll retries");
+            }
+        }
+    }
+
+    async fn publish(&self, commits: Vec<Commit>) -> Result<()> {
         let mut outcome = Ok(());
         for commit in commits {
-            // One tenant's trouble is not another's.
-            outcome = self.publish_one(app, commit).await.and(outcome);
+            // A failure of one tenant's stream does not delay the others.
+            outcome = self.publish_one(commit).await.and(outcome);
         }
         outcome
     }
 
-    async fn publish_one(&self, app: &App, commit: Published) -> Result<()> {
-        let Published { tenant_uuid, kind, previous_id, last_id, records } = commit;
-        if self.bus.is_shared() {
-            self.bus.tell(News::Records { tenant_uuid, kind, last_id }).await;
-        }
+    async fn publish_one(&self, commit: Commit) -> Result<()> {
+        let Commit { tenant_uuid, kind, previous_id, last_id, records } = commit;
         let key = (tenant_uuid, kind);
-        self.catch_up(app, key, previous_id).await?;
-        // News or a look may have been quicker and read these records from the database.
+        if self.core.bus.is_shared() {
+            self.core.bus.publish(TOPIC, &announcement(key, last_id)).await;
+        }
+        self.catch_up(key, previous_id).await?;
+        // An announcement or a poll may have come first and read these records from the database.
         let Some(sent) = self.sent(key).filter(|sent| *sent < last_id) else { return Ok(()) };
+        let Some(description) = kinds::of(kind) else { return Ok(()) };
         let new = records.into_iter().filter(|record| record.id > sent);
-        self.send(key, new.filter_map(|record| said(record.into_frame(kind))).collect(), last_id);
+        self.send(key, new.filter_map(|record| sendable((description.frame)(record))).collect(), last_id);
         Ok(())
     }
 
-    /// Reads from the database what the channel has not been sent, up to `last_id`.
-    async fn catch_up(&self, app: &App, key: ChannelKey, last_id: i64) -> Result<()> {
+    /// Reads from the database what was not sent into the channel yet, up to `last_id`.
+    async fn catch_up(&self, key: LogKey, last_id: i64) -> Result<()> {
         while let Some(sent) = self.sent(key).filter(|sent| *sent < last_id) {
-            let (frames, read_to) = read(app, key, sent, last_id).await?;
+            let (frames, read_to) = self.read(key, sent, last_id).await?;
             self.send(key, frames, read_to);
         }
         Ok(())
     }
 
-    /// Asks the database what is new for all channels at once.
-    async fn look(&self, app: &App) -> Result<()> {
-        let keys: Vec<ChannelKey> = self.streams.channels().keys().copied().collect();
-        app.metrics.stream_subscribers.set(self.streams.subscribers());
+    /// Reads up to [`BATCH_RECORDS`] records after an id. Returns their frames, and the id up to
+    /// which the read is complete.
+    async fn read(&self, (tenant_uuid, kind): LogKey, after: i64, last: i64) -> Result<(Vec<RecordFrame>, i64)> {
+        let Some(description) = kinds::of(kind) else { return Ok((Vec::new(), last)) };
+        let limit = i64::try_from(BATCH_RECORDS).unwrap_or(i64::MAX);
+        let mut conn = self.core.db.read().await?;
+        let span = Span { tenant_uuid, hub_uuid: None, after, last, limit };
+        let stored = (description.read)(&mut conn, span).await?;
+        // Fewer rows than the limit mean that there is nothing more up to `last`.
+        let read_to = stored.last_id.filter(|_| stored.count >= limit).unwrap_or(last);
+        Ok((stored.frames, read_to))
+    }
+
+    /// Reads the last ids of all channels from the database at once.
+    async fn poll(&self) -> Result<()> {
+        let keys: Vec<LogKey> = self.channels.lock().keys().copied().collect();
+        self.core.metrics.stream_subscribers.set(self.channels.subscribers());
         let mut outcome = Ok(());
         for keys in keys.chunks(500) {
             let tenants = keys.iter().map(|(tenant_uuid, _)| *tenant_uuid);
-            let rows: Vec<(hub_protocol::TenantUuid, String, i64)> =
-                sql("SELECT tenant_uuid, kind, last_id FROM upload_clocks WHERE tenant_uuid IN ")
-                    .push_list(tenants)
-                    .all(&mut app.db.read().await?)
-                    .await?;
-            for (tenant_uuid, kind, last_id) in rows {
-                if let Some(kind) = Kind::from_name(&kind) {
-                    outcome = self.catch_up(app, (tenant_uuid, kind), last_id).await.and(outcome);
-                }
+            let mut conn = self.core.db.read().await?;
+            for (key, last_id) in ingest::last_ids(&mut conn, tenants).await? {
+                outcome = self.catch_up(key, last_id).await.and(outcome);
             }
         }
         outcome
     }
 
-    /// How far the channel is; nothing when nobody listens.
-    fn sent(&self, key: ChannelKey) -> Option<i64> {
-        let mut channels = self.streams.channels();
+    /// The id up to which the channel was filled; None if it has no subscribers.
+    fn sent(&self, key: LogKey) -> Option<i64> {
+        let mut channels = self.channels.lock();
         if channels.get(&key)?.batches.receiver_count() == 0 {
             channels.remove(&key);
+            self.channels.unfollow(key);
             return None;
         }
         channels.get(&key).map(|channel| channel.last_id)
     }
 
     /// Sends records into the channel, which is then complete up to `complete_to`.
-    fn send(&self, key: ChannelKey, frames: Vec<RecordFrame>, complete_to: i64) {
+    fn send(&self, key: LogKey, frames: Vec<RecordFrame>, complete_to: i64) {
         let batches: Vec<_> = in_batches(frames).map(|frames| std::sync::Arc::new(Batch::new(frames))).collect();
-        let mut channels = self.streams.channels();
+        let mut channels = self.channels.lock();
         let Some(channel) = channels.get_mut(&key) else { return };
-        // Both under the lock: who joins now is told of exactly what was sent before.
+        // Both under the lock: a new subscriber gets exactly the id that was sent before it joined.
         channel.last_id = complete_to;
         for batch in batches {
             let _ = channel.batches.send(batch);
@@ -149,27 +173,14 @@ fn in_batches(frames: Vec<RecordFrame>) -> impl Iterator<Item = Vec<RecordFrame>
     })
 }
 
-/// Up to [`BATCH_RECORDS`] records after an id, as frames, and up to which id there are no others. Logs are read for all hubs of the tenant.
-async fn read(app: &App, (tenant_uuid, kind): ChannelKey, after: i64, last_id: i64) -> Result<(Vec<RecordFrame>, i64)> {
-    let mut conn = app.db.read().await?;
-    let limit = i64::try_from(BATCH_RECORDS).unwrap_or(i64::MAX);
-    let (frames, last_read) = match kind {
-        Kind::BleEvents => {
-            let events = ble::after(&mut conn, tenant_uuid, after, last_id, limit).await?;
-            let last_read = events.get(BATCH_RECORDS - 1).map(|event| event.ble_event_id);
-            (events.into_iter().filter_map(|event| said(ble_frame(event))).collect(), last_read)
-        }
-        Kind::Logs | Kind::Telemetry => {
-            let records = telemetry::logs_after(&mut conn, tenant_uuid, None, after, last_id, limit).await?;
-            let last_read = records.get(BATCH_RECORDS - 1).map(|record| record.id);
-            (records.into_iter().filter_map(|record| said(log_frame(record))).collect(), last_read)
-        }
-        Kind::JobEvents => {
-            let events = jobs::events_after(&mut conn, tenant_uuid, None, after, last_id, limit).await?;
-            let last_read = events.get(BATCH_RECORDS - 1).map(|event| event.hub_job_event_id);
-            (events.into_iter().filter_map(|event| said(job_event_frame(event))).collect(), last_read)
-        }
-    };
-    // A read that is not full tells that there is nothing more up to `last_id`.
-    Ok((frames, last_read.unwrap_or(last_id)))
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn announcements_round_trip() {
+        let key = (TenantUuid::new(), Kind::Logs);
+        assert_eq!(parse_announcement(&announcement(key, 42)), Some((key, 42)));
+        assert_eq!(parse_announcement("x LOGS 1"), None);
+    }
 }

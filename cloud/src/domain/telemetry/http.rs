@@ -1,9 +1,11 @@
-//! Uploads of telemetry and logs, and both forms of reading them: lists under `/tenant/hubs`, pages under `/tenant/hub-monitoring`.
+//! Uploads of telemetry and logs, lists of them under `/tenant/hubs`, and pages under
+//! `/tenant/hub-monitoring`.
 
+use aide::axum::ApiRouter;
+use aide::axum::routing::{get_with, post_with};
 use std::sync::Arc;
 
-use axum::extract::State;
-use axum::http::HeaderMap;
+use axum::extract::{FromRef, State};
 use bytes::Bytes;
 use hub_protocol::{HubUuid, Timestamp};
 use schemars::JsonSchema;
@@ -12,73 +14,117 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::store::{self, Between, StoredRecord, Table};
-use super::{HubLogResponse, HubTelemetryResponse, MAX_DEPTH, MAX_RECORD_BYTES, MAX_RECORDS, Readable, depth};
-use crate::app::App;
-use crate::authn::hub::{Hub, UploadingHub};
+use super::{HubLogResponse, HubTelemetryResponse, MAX_RECORD_BYTES, MAX_RECORDS, Readable};
+use crate::authn::Authn;
+use crate::authn::hub::Hub;
 use crate::authz::{Authorized, Scope, permission as perm};
+use crate::core::Core;
+use crate::db::{Direction, Slice};
 use crate::domain::hubs;
 use crate::error::{Error, Result};
 use crate::http::answer::{Answer, NoContent};
-use crate::http::extract::{Path, Query, UploadBody, parse_json};
+use crate::http::extract::{Path, Query, parse_json};
+use crate::http::idempotency::IdempotencyKey;
 use crate::http::items::Items;
-use crate::http::page::{Direction, Listed, Page, PageOf, Pageable};
-use crate::ingest::{Kind, Limited, Record, Upload, idempotency_key};
+use crate::http::json::{MAX_DEPTH, depth};
+use crate::http::operation::operation;
+use crate::http::page::{Listed, Page, PageOf, Pageable};
+use crate::http::paths::HubPath;
+use crate::ingest::{HubUpload, Ingest};
+use crate::ingest::{Kind, Limited, Record, Upload};
 
-pub async fn upload_logs(
-    UploadingHub(hub): UploadingHub,
-    State(app): State<App>,
-    headers: HeaderMap,
-    body: UploadBody<Value>,
-) -> Result<Limited<NoContent>> {
-    submit(&app, hub, Kind::Logs, &headers, body.0).await
+pub fn routes<S>() -> ApiRouter<S>
+where
+    S: Clone + Send + Sync + 'static,
+    Core: FromRef<S>,
+    Authn: FromRef<S>,
+    Ingest: FromRef<S>,
+{
+    ApiRouter::new()
+        .api_route(
+            "/v1/hubs/{hubUuid}/logs",
+            post_with(upload_logs, operation("hub.uploadLogs", "hub-api", "Upload log entries: any JSON")),
+        )
+        .api_route(
+            "/v1/hubs/{hubUuid}/telemetry",
+            post_with(upload_telemetry, operation("hub.uploadTelemetry", "hub-api", "Upload telemetry: any JSON")),
+        )
+        .api_route(
+            "/tenant/hubs/{hubUuid}/logs",
+            get_with(list_logs, operation("hubLogs.list", "tenant-hubs", "Log entries of a hub, latest first")),
+        )
+        .api_route(
+            "/tenant/hubs/{hubUuid}/telemetry",
+            get_with(list_telemetry, operation("hubTelemetry.list", "tenant-hubs", "Telemetry of a hub, latest first")),
+        )
+        .api_route(
+            "/tenant/hub-monitoring/{hubUuid}/logs",
+            get_with(page_logs, operation("hubLogs.page", "tenant-monitoring", "Log entries of a hub, as pages")),
+        )
+        .api_route(
+            "/tenant/hub-monitoring/{hubUuid}/telemetry",
+            get_with(
+                page_telemetry,
+                operation("hubTelemetry.page", "tenant-monitoring", "Telemetry of a hub, as pages"),
+            ),
+        )
 }
 
-pub async fn upload_telemetry(
-    UploadingHub(hub): UploadingHub,
-    State(app): State<App>,
-    headers: HeaderMap,
-    body: UploadBody<Value>,
+async fn upload_logs(
+    State(ingest): State<Ingest>,
+    IdempotencyKey(key): IdempotencyKey,
+    upload: HubUpload<Value>,
 ) -> Result<Limited<NoContent>> {
-    submit(&app, hub, Kind::Telemetry, &headers, body.0).await
+    submit(&ingest, upload.hub, Kind::Logs, key, upload.body).await
+}
+
+async fn upload_telemetry(
+    State(ingest): State<Ingest>,
+    IdempotencyKey(key): IdempotencyKey,
+    upload: HubUpload<Value>,
+) -> Result<Limited<NoContent>> {
+    submit(&ingest, upload.hub, Kind::Telemetry, key, upload.body).await
 }
 
 async fn submit(
-    app: &App,
+    ingest: &Ingest,
     hub: Hub,
     kind: Kind,
-    headers: &HeaderMap,
+    key: Result<Option<String>>,
     body: Result<Bytes>,
 ) -> Result<Limited<NoContent>> {
-    let checked = || Ok((idempotency_key(headers)?, records(&body?)?));
+    let checked = || Ok((key?, records(&body?)?));
     let (key, records) = match checked() {
         Ok(checked) => checked,
-        Err(error) => return Err(app.ingest.refuse(app, hub, kind, error).await),
+        Err(error) => return Err(ingest.refuse(hub, kind, error).await),
     };
     let agent_version = match kind {
-        Kind::Telemetry => records.last().and_then(|record| agent_version(&record.text, app.clock.now())),
+        Kind::Telemetry => records.last().and_then(|record| agent_version(&record.text, ingest.core.clock.now())),
         _ => None,
     };
     let upload = Upload { hub, kind, key, records, answer: String::new(), agent_version };
-    let receipt = app.ingest.submit(app, upload).await?;
+    let receipt = ingest.submit(upload).await?;
     Ok(Limited(NoContent, receipt.rate_limit))
 }
 
-/// What a hub is taken to run by telemetry that is older than this is not what it runs now: it may have kept it since before an update.
-const NEWS_SECS: i64 = 300;
+/// Telemetry older than this does not show which agent runs now: the hub may have spooled it before
+/// an update.
+const MAX_AGE_SECS: i64 = 300;
 
-/// Which agent the hub runs, if the record says so as our own agent does: it may have been updated otherwise than by a job. Telemetry may be anything.
+/// The agent version in a telemetry record, if it has the form that hub-agent sends; telemetry is
+/// free-form. It matters because an agent may have been updated without a job.
 fn agent_version(record: &str, now: Timestamp) -> Option<Arc<str>> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
-    struct Told {
+    struct Reported {
         agent_version: String,
         observed_at: Option<Timestamp>,
     }
     let is_object = record.trim_start().starts_with('{');
-    let told: Told = is_object.then(|| serde_json::from_str(record).ok()).flatten()?;
-    let is_news = told.observed_at.is_none_or(|at| at >= now.plus_secs(-NEWS_SECS));
-    let is_version = told.agent_version.len() <= 64 && semver::Version::parse(&told.agent_version).is_ok();
-    (is_news && is_version).then(|| told.agent_version.into())
+    let reported: Reported = is_object.then(|| serde_json::from_str(record).ok()).flatten()?;
+    let is_recent = reported.observed_at.is_none_or(|at| at >= now.plus_secs(-MAX_AGE_SECS));
+    let is_version = reported.agent_version.len() <= 64 && semver::Version::parse(&reported.agent_version).is_ok();
+    (is_recent && is_version).then(|| reported.agent_version.into())
 }
 
 /// One record, or one for each element of an array.
@@ -94,16 +140,17 @@ fn records(body: &[u8]) -> Result<Vec<Record>> {
     };
     if items.iter().any(|item| item.get().len() > MAX_RECORD_BYTES) {
         let kibibytes = MAX_RECORD_BYTES / 1024;
-        return Err(Error::field("body", format!("one record may have at most {kibibytes} KiB; send it in parts")));
+        return Err(Error::field("body", format!("a record may have at most {kibibytes} KiB; split it")));
     }
     Ok(items.into_iter().map(|item| Record::on_one_line(item.get())).collect())
 }
 
+/// Which records are listed.
 #[derive(Deserialize, JsonSchema)]
 pub struct BetweenQuery {
-    /// Received at this time or later.
+    /// Only records received at this time or later.
     from: Option<Timestamp>,
-    /// Received before this time.
+    /// Only records received before this time.
     to: Option<Timestamp>,
 }
 
@@ -113,72 +160,71 @@ impl From<BetweenQuery> for Between {
     }
 }
 
-/// One page of a hub's records, and how many there are.
+/// One page of a hub's records, and their total number.
 async fn read(
-    app: &App,
+    ingest: &Ingest,
     table: Table,
     scope: &Scope,
     hub_uuid: HubUuid,
     between: Between,
     direction: Direction,
-    (size, offset): (i64, i64),
+    slice: Slice,
 ) -> Result<(Vec<StoredRecord>, i64)> {
-    let mut conn = app.db.read().await?;
+    let mut conn = ingest.core.db.read().await?;
     hubs::require(&mut conn, scope, hub_uuid).await?;
-    let total = store::count(&mut conn, table, scope, hub_uuid, between).await?;
-    let records = store::list(&mut conn, table, scope, hub_uuid, between, direction, (size, offset)).await?;
-    Ok((records, total))
+    store::list(&mut conn, table, scope, hub_uuid, between, direction, slice).await
 }
 
-pub async fn list_logs(
+async fn list_logs(
     auth: Authorized<perm::HubsRead>,
-    State(app): State<App>,
-    Path(hub_uuid): Path<HubUuid>,
+    State(ingest): State<Ingest>,
+    Path(HubPath { hub_uuid }): Path<HubPath>,
     page: Page,
     Query(query): Query<BetweenQuery>,
 ) -> Result<Listed<HubLogResponse>> {
-    let part = (page.size, page.offset);
+    let slice = page.slice();
     let (records, total) =
-        read(&app, Table::Logs, &auth.scope, hub_uuid, query.into(), Direction::Descending, part).await?;
+        read(&ingest, Table::Logs, &auth.scope, hub_uuid, query.into(), Direction::Descending, slice).await?;
     Ok(page.listed(records.into_iter().map(HubLogResponse::from).collect(), total))
 }
 
-pub async fn list_telemetry(
+async fn list_telemetry(
     auth: Authorized<perm::HubsRead>,
-    State(app): State<App>,
-    Path(hub_uuid): Path<HubUuid>,
+    State(ingest): State<Ingest>,
+    Path(HubPath { hub_uuid }): Path<HubPath>,
     page: Page,
     Query(query): Query<BetweenQuery>,
 ) -> Result<Listed<HubTelemetryResponse>> {
-    let part = (page.size, page.offset);
+    let slice = page.slice();
     let (records, total) =
-        read(&app, Table::Telemetry, &auth.scope, hub_uuid, query.into(), Direction::Descending, part).await?;
+        read(&ingest, Table::Telemetry, &auth.scope, hub_uuid, query.into(), Direction::Descending, slice).await?;
     Ok(page.listed(records.into_iter().map(HubTelemetryResponse::from).collect(), total))
 }
 
-pub async fn page_logs(
+async fn page_logs(
     auth: Authorized<perm::HubsRead>,
-    State(app): State<App>,
-    Path(hub_uuid): Path<HubUuid>,
+    State(ingest): State<Ingest>,
+    Path(HubPath { hub_uuid }): Path<HubPath>,
     page: Pageable,
     Query(query): Query<BetweenQuery>,
 ) -> Result<Answer<PageOf<HubLogResponse>>> {
     let direction = page.direction("receivedAt", Direction::Descending)?;
-    let part = (page.size, page.offset);
-    let (records, total) = read(&app, Table::Logs, &auth.scope, hub_uuid, query.into(), direction, part).await?;
+    let slice = page.slice();
+    let (records, total) = read(&ingest, Table::Logs, &auth.scope, hub_uuid, query.into(), direction, slice).await?;
     Ok(Answer(page.page_of(records.into_iter().map(HubLogResponse::from).collect(), total)))
 }
 
-pub async fn page_telemetry(
+async fn page_telemetry(
     auth: Authorized<perm::HubsRead>,
-    State(app): State<App>,
-    Path(hub_uuid): Path<HubUuid>,
+    State(ingest): State<Ingest>,
+    Path(HubPath { hub_uuid }): Path<HubPath>,
     page: Pageable,
     Query(query): Query<BetweenQuery>,
 ) -> Result<Answer<PageOf<HubTelemetryResponse>>> {
     let direction = page.direction("receivedAt", Direction::Descending)?;
-    let part = (page.size, page.offset);
-    let (records, total) = read(&app, Table::Telemetry, &auth.scope, hub_uuid, query.into(), direction, part).await?;
+    let slice = page.slice();
+    let (records, total) =
+        read(&ingest, Table::Telemetry, &auth.scope, hub_uuid, query.into(), direction, slice).await?;
     Ok(Answer(page.page_of(records.into_iter().map(HubTelemetryResponse::from).collect(), total)))
 }
 
@@ -187,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn telemetry_tells_what_a_hub_runs_if_it_is_news() {
+    fn recent_telemetry_updates_the_agent_version() {
         let now: Timestamp = "2026-01-31T08:00:00Z".parse().expect("a time");
         for (record, expected) in [
             (r#"{"agentVersion": "1.4.2"}"#, Some("1.4.2")),

@@ -1,5 +1,6 @@
-//! Telemetry and logs: free-form JSON that hubs upload and suppliers read. An array is one record an element, so that a hub may send many log
-//! entries at once and each is listed and streamed by itself.
+//! Telemetry and logs: free-form JSON that hubs upload and suppliers read. Each element of an
+//! uploaded array is a record of its own, so that a hub can send many log entries at once and each
+//! is listed and streamed individually.
 
 pub mod http;
 mod store;
@@ -14,35 +15,39 @@ use serde_json::value::RawValue;
 
 pub use store::{StoredRecord, logs_after};
 
-/// Most records one upload may carry.
+/// Records in one upload.
 const MAX_RECORDS: usize = 1000;
-/// The largest record: a hundred of them are one page of a list.
+/// Size of a record. One page of a list holds a hundred of them.
 const MAX_RECORD_BYTES: usize = 256 * 1024;
-/// How deep JSON may nest: readers with a recursion limit must be able to read it back.
-pub const MAX_DEPTH: usize = 64;
 
 /// One log entry of a hub.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HubLogResponse {
-    /// `receivedAt` in microseconds since 1970: unique and rising within the tenant.
+    /// The id: `receivedAt` in microseconds since 1970, unique and rising within the tenant.
+    #[schemars(range(min = 1))]
     pub hub_log_id: i64,
+    /// The hub.
     pub hub_uuid: HubUuid,
+    /// When the service received it.
     pub received_at: Timestamp,
-    /// What the hub sent.
+    /// What the hub sent: any JSON.
     #[schemars(with = "serde_json::Value")]
     pub data: Box<RawValue>,
 }
 
-/// One telemetry document of a hub.
+/// One telemetry record of a hub.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HubTelemetryResponse {
-    /// `receivedAt` in microseconds since 1970: unique and rising within the tenant.
+    /// The id: `receivedAt` in microseconds since 1970, unique and rising within the tenant.
+    #[schemars(range(min = 1))]
     pub hub_telemetry_id: i64,
+    /// The hub.
     pub hub_uuid: HubUuid,
+    /// When the service received it.
     pub received_at: Timestamp,
-    /// What the hub sent.
+    /// What the hub sent: any JSON.
     #[schemars(with = "serde_json::Value")]
     pub data: Box<RawValue>,
 }
@@ -61,31 +66,13 @@ impl From<StoredRecord> for HubTelemetryResponse {
     }
 }
 
-/// Stored text is JSON: nothing else is let in.
+/// Stored text is valid JSON: uploads are validated.
 fn json(text: String) -> Box<RawValue> {
     RawValue::from_string(text).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }
 
-/// How deep the JSON nests. The text must be valid JSON.
-pub fn depth(json: &str) -> usize {
-    let (mut depth, mut deepest, mut in_string, mut escaped) = (0_usize, 0, false, false);
-    for byte in json.bytes() {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' if in_string => escaped = true,
-            b'"' => in_string = !in_string,
-            b'{' | b'[' if !in_string => {
-                depth += 1;
-                deepest = deepest.max(depth);
-            }
-            b'}' | b']' if !in_string => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-    }
-    deepest
-}
-
-/// JSON that any reader can hold: no number beyond all bounds, no half of a surrogate pair. Read without building anything, however large.
+/// JSON that any client can parse: no number out of range, no unpaired surrogate. It is checked
+/// without building a value, regardless of its size.
 struct Readable;
 
 impl<'de> Deserialize<'de> for Readable {
@@ -133,17 +120,5 @@ impl<'de> Visitor<'de> for Readable {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self, A::Error> {
         while map.next_entry::<Readable, Readable>()?.is_some() {}
         Ok(self)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn depth_ignores_what_is_quoted() {
-        for (json, expected) in
-            [("1", 0), ("{}", 1), ("[[],[[]]]", 3), (r#"{"a":"[[[{"}"#, 1), (r#"["\"[[",{"b":[]}]"#, 3)]
-        {
-            assert_eq!(super::depth(json), expected, "{json}");
-        }
     }
 }

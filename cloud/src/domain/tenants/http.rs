@@ -1,31 +1,69 @@
 //! `/tenant/tenants/**`.
 
-use axum::extract::State;
+use aide::axum::ApiRouter;
+use aide::axum::routing::{delete_with, get_with, patch_with};
+use axum::extract::{FromRef, State};
 use hub_protocol::{PersonaUuid, TenantUuid, Timestamp, UserUuid};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::store;
 use super::{MemberRow, Membership};
-use crate::app::App;
+use crate::authn::Authn;
 use crate::authn::user::User;
 use crate::authz::Member;
-use crate::authz::permission::{MembersManage, MembersRead, Role, TenantOwn, TenantUpdate};
+use crate::authz::permission::{MembersManage, MembersRead, Role, TenantUpdate};
+use crate::core::Core;
 use crate::error::Result;
 use crate::http::answer::{Answer, Empty};
 use crate::http::extract::{Json, Path};
+use crate::http::operation::{operation, operation_failing};
+use crate::http::paths::MemberPath;
+
+pub fn routes<S>() -> ApiRouter<S>
+where
+    S: Clone + Send + Sync + 'static,
+    Core: FromRef<S>,
+    Authn: FromRef<S>,
+{
+    ApiRouter::new()
+        .api_route(
+            "/tenant/tenants",
+            get_with(list, operation("tenants.list", "tenant-tenants", "Tenants you are a member of")).post_with(
+                create,
+                operation_failing(&[409], "tenants.create", "tenant-tenants", "Create a tenant, as its OWNER"),
+            ),
+        )
+        .api_route(
+            "/tenant/tenants/{tenantUuid}/members",
+            get_with(list_members, operation("tenants.listMembers", "tenant-tenants", "Members of a tenant")),
+        )
+        .api_route(
+            "/tenant/tenants/{tenantUuid}/members/{targetPersonaUuid}",
+            delete_with(
+                remove_member,
+                operation_failing(&[409], "tenants.removeMember", "tenant-tenants", "Remove a member"),
+            ),
+        )
+        .api_route(
+            "/tenant/tenants/{tenantUuid}",
+            patch_with(update, operation("tenants.update", "tenant-tenants", "Rename a tenant")),
+        )
+}
 
 /// A tenant as one of its members sees it.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TenantResponse {
-    /// Also the supplier's uuid.
+    /// The tenant. The uuid is also that of the supplier.
     tenant_uuid: TenantUuid,
+    /// The name of the tenant.
     name: String,
-    /// Your role in it.
+    /// The caller's role in it.
     role: Role,
-    /// Your persona in it.
+    /// The caller's persona in it.
     persona_uuid: PersonaUuid,
+    /// When it was created.
     created_at: Timestamp,
 }
 
@@ -35,60 +73,62 @@ impl From<Membership> for TenantResponse {
     }
 }
 
+/// A tenant to create.
 #[derive(Deserialize, JsonSchema)]
 pub struct CreateTenantRequest {
-    /// 1 to 200 characters.
+    /// Its name.
+    #[schemars(length(min = 1, max = 200), regex(pattern = hub_protocol::patterns::FILLED_LINE))]
     name: String,
 }
 
-/// What to change; absent or null stays.
+/// What to change; a member that is absent or null leaves the stored value alone.
 #[derive(Deserialize, JsonSchema)]
 pub struct UpdateTenantRequest {
-    /// 1 to 200 characters.
+    /// Its name.
+    #[schemars(length(min = 1, max = 200), regex(pattern = hub_protocol::patterns::FILLED_LINE))]
     name: Option<String>,
 }
 
-/// All of them, newest first; nobody belongs to more than a thousand.
-pub async fn list(user: User, State(app): State<App>) -> Result<Answer<Vec<TenantResponse>>> {
-    let mut conn = app.db.read().await?;
+/// All of them, newest first; a user is a member of at most a thousand.
+async fn list(user: User, State(authn): State<Authn>) -> Result<Answer<Vec<TenantResponse>>> {
+    let mut conn = authn.core.db.read().await?;
     let memberships = store::memberships(&mut conn, user.user_uuid, super::MAX_TENANTS).await?;
     Ok(Answer(memberships.into_iter().map(TenantResponse::from).collect()))
 }
 
-pub async fn create(
+async fn create(
     user: User,
-    State(app): State<App>,
+    State(authn): State<Authn>,
     Json(request): Json<CreateTenantRequest>,
 ) -> Result<Answer<TenantResponse>> {
-    let membership = super::create(&app, &user, &request.name).await?;
+    let membership = super::create(&authn, &user, &request.name).await?;
     Ok(Answer(membership.into()))
 }
 
-pub async fn update(
+async fn update(
     auth: Member<TenantUpdate>,
-    State(app): State<App>,
+    State(authn): State<Authn>,
     Json(request): Json<UpdateTenantRequest>,
 ) -> Result<Answer<TenantResponse>> {
-    let membership = super::update(&app, &auth.scope, &auth.user, request.name.as_deref()).await?;
+    let membership = super::update(&authn, &auth.scope, &auth.user, request.name.as_deref()).await?;
     Ok(Answer(membership.into()))
-}
-
-pub async fn delete(auth: Member<TenantOwn>, State(app): State<App>) -> Result<Empty> {
-    super::delete(&app, &auth.scope).await?;
-    Ok(Empty)
 }
 
 /// A member of a tenant.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TenantMemberResponse {
-    /// The member's persona in this tenant.
+    /// The persona of the member in this tenant.
     persona_uuid: PersonaUuid,
+    /// The account of the member.
     user_uuid: UserUuid,
+    /// The e-mail address of the account.
     email: String,
+    /// The name shown to others.
     nickname: Option<String>,
+    /// The role of the member.
     role: Role,
-    /// When the member first came in.
+    /// When the member first joined.
     created_at: Timestamp,
 }
 
@@ -98,39 +138,21 @@ impl From<MemberRow> for TenantMemberResponse {
     }
 }
 
-#[derive(Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct GrantAccessRequest {
-    /// Someone's default persona (`personaUuid` of their login), or the one they have in this tenant.
-    persona_uuid: PersonaUuid,
-    /// OWNER is granted by an OWNER alone.
-    role: Role,
-}
-
-/// All of them, in the order they came in; a tenant has at most a thousand.
-pub async fn list_members(
+/// All of them, in the order in which they joined; a tenant has at most a thousand.
+async fn list_members(
     auth: Member<MembersRead>,
-    State(app): State<App>,
+    State(authn): State<Authn>,
 ) -> Result<Answer<Vec<TenantMemberResponse>>> {
-    let mut conn = app.db.read().await?;
+    let mut conn = authn.core.db.read().await?;
     let members = super::members(&mut conn, &auth.scope).await?;
     Ok(Answer(members.into_iter().map(TenantMemberResponse::from).collect()))
 }
 
-pub async fn grant_access(
+async fn remove_member(
     auth: Member<MembersManage>,
-    State(app): State<App>,
-    Json(GrantAccessRequest { persona_uuid, role }): Json<GrantAccessRequest>,
-) -> Result<Answer<TenantMemberResponse>> {
-    let member = super::grant_access(&app, &auth.scope, persona_uuid, role).await?;
-    Ok(Answer(member.into()))
-}
-
-pub async fn remove_member(
-    auth: Member<MembersManage>,
-    State(app): State<App>,
-    Path((_, persona_uuid)): Path<(TenantUuid, PersonaUuid)>,
+    State(authn): State<Authn>,
+    Path(MemberPath { target_persona_uuid: persona_uuid }): Path<MemberPath>,
 ) -> Result<Empty> {
-    super::remove_member(&app, &auth.scope, persona_uuid).await?;
+    super::remove_member(&authn, &auth.scope, persona_uuid).await?;
     Ok(Empty)
 }

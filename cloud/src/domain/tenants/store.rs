@@ -1,59 +1,24 @@
 //! SQL of tenants and personas.
 
 use hub_protocol::{PersonaUuid, TenantUuid, Timestamp, UserUuid};
-use uuid::Uuid;
 
-use super::{Member, Standing};
+use crate::authn::Member;
 use crate::authz::Scope;
 use crate::authz::permission::Role;
 use crate::db::{Conn, Tx, sql};
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 pub async fn membership(conn: &mut Conn, user_uuid: UserUuid, tenant_uuid: TenantUuid) -> Result<Option<Member>> {
-    sql("SELECT p.persona_uuid, p.role FROM personas p \
-         JOIN tenants t ON t.tenant_uuid = p.tenant_uuid \
-         WHERE p.user_uuid = $1 AND p.tenant_uuid = $2 AND p.role IS NOT NULL AND t.deleted_at IS NULL")
+    sql("SELECT p.persona_uuid, p.role \
+         FROM personas p JOIN tenants t ON t.tenant_uuid = p.tenant_uuid WHERE p.user_uuid = $1 \
+         AND p.tenant_uuid = $2 AND p.role IS NOT NULL AND t.deleted_at IS NULL")
     .bind(user_uuid)
     .bind(tenant_uuid)
     .optional(conn)
     .await
 }
 
-#[derive(sqlx::FromRow)]
-struct StandingRow {
-    persona_uuid: Option<PersonaUuid>,
-    role: Option<String>,
-}
-
-/// The caller found by `whose` (a table with a `user_uuid`, and the condition on `id`), and their place in the tenant. One query, since it stands
-/// before every request.
-pub async fn standing(
-    conn: &mut Conn,
-    whose: &str,
-    id: Uuid,
-    tenant_uuid: Option<TenantUuid>,
-) -> Result<Option<Standing>> {
-    let row: Option<StandingRow> = sql("SELECT p.persona_uuid, p.role FROM (SELECT l.user_uuid FROM ")
-        .push(whose)
-        .push(
-            " = $1) u LEFT JOIN (personas p JOIN tenants t ON t.tenant_uuid = p.tenant_uuid AND t.deleted_at IS NULL) \
-         ON p.user_uuid = u.user_uuid AND p.tenant_uuid = $2 AND p.role IS NOT NULL",
-        )
-        .bind(id)
-        .bind(tenant_uuid)
-        .optional(conn)
-        .await?;
-    let Some(StandingRow { persona_uuid, role }) = row else { return Ok(None) };
-    let member = match (persona_uuid, role) {
-        (Some(persona_uuid), Some(role)) => {
-            Some(Member { persona_uuid, role: Role::try_from(role).map_err(Error::internal)? })
-        }
-        _ => None,
-    };
-    Ok(Some(Standing(member)))
-}
-
-/// A tenant, and what the user is in it.
+/// A tenant and the user's membership in it.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub struct Membership {
     pub tenant_uuid: TenantUuid,
@@ -67,7 +32,7 @@ pub struct Membership {
 const MEMBERSHIPS: &str = "FROM personas p JOIN tenants t ON t.tenant_uuid = p.tenant_uuid \
      WHERE p.user_uuid = $1 AND p.role IS NOT NULL AND t.deleted_at IS NULL";
 
-/// The scope's tenant, and what the user is in it.
+/// The scope's tenant and the user's membership in it.
 pub async fn tenant_of(conn: &mut Conn, scope: &Scope, user_uuid: UserUuid) -> Result<Option<Membership>> {
     sql("SELECT t.tenant_uuid, t.name, t.created_at, p.persona_uuid, p.role ")
         .push(MEMBERSHIPS)
@@ -90,16 +55,15 @@ pub async fn memberships(conn: &mut Conn, user_uuid: UserUuid, limit: i64) -> Re
 }
 
 pub async fn count_memberships(conn: &mut Conn, user_uuid: UserUuid) -> Result<i64> {
-    let (count,): (i64,) = sql("SELECT COUNT(*) ").push(MEMBERSHIPS).bind(user_uuid).one(conn).await?;
-    Ok(count)
+    sql("SELECT COUNT(*) ").push(MEMBERSHIPS).bind(user_uuid).scalar(conn).await
 }
 
-/// Until the transaction ends, no other one counts this user's tenants. False when there is no such user.
-pub async fn lock_user(conn: &mut Conn, user_uuid: UserUuid) -> Result<bool> {
-    let lock = conn.dialect().for_update();
-    let locked: Option<(UserUuid,)> =
-        sql("SELECT user_uuid FROM users WHERE user_uuid = $1").push(lock).bind(user_uuid).optional(conn).await?;
-    Ok(locked.is_some())
+/// None when the tenant is deleted.
+pub async fn name(conn: &mut Conn, tenant_uuid: TenantUuid) -> Result<Option<String>> {
+    sql("SELECT name FROM tenants WHERE tenant_uuid = $1 AND deleted_at IS NULL")
+        .bind(tenant_uuid)
+        .optional_scalar(conn)
+        .await
 }
 
 pub async fn insert_tenant(conn: &mut Conn, tenant_uuid: TenantUuid, name: &str, now: Timestamp) -> Result<()> {
@@ -107,12 +71,12 @@ pub async fn insert_tenant(conn: &mut Conn, tenant_uuid: TenantUuid, name: &str,
         .bind(tenant_uuid)
         .bind(name)
         .bind(now)
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }
 
-/// The user's persona in the tenant: made, or given the role when it is there already. Answers which persona that is.
+/// Creates the user's persona in the tenant, or gives the existing one the role. Returns the
+/// persona.
 pub async fn grant(
     conn: &mut Conn,
     tenant_uuid: TenantUuid,
@@ -120,69 +84,59 @@ pub async fn grant(
     role: Role,
     now: Timestamp,
 ) -> Result<PersonaUuid> {
-    let (persona_uuid,) = sql("INSERT INTO personas (persona_uuid, user_uuid, tenant_uuid, role, created_at) \
-         VALUES ($1, $2, $3, $4, $5) \
-         ON CONFLICT (user_uuid, tenant_uuid) DO UPDATE SET role = excluded.role RETURNING persona_uuid")
+    sql("INSERT INTO personas (persona_uuid, user_uuid, tenant_uuid, role, created_at) VALUES ($1, \
+         $2, $3, $4, $5) ON CONFLICT (user_uuid, tenant_uuid) DO UPDATE SET role = excluded.role \
+         RETURNING persona_uuid")
     .bind(PersonaUuid::new())
     .bind(user_uuid)
     .bind(tenant_uuid)
     .bind(role.name())
     .bind(now)
-    .one::<(PersonaUuid,)>(conn)
-    .await?;
-    Ok(persona_uuid)
+    .scalar(conn)
+    .await
 }
 
-/// Until the transaction ends, no other one changes the tenant or who belongs to it. Answers its name; nothing when it is deleted.
+/// Locks the tenant and its members until the transaction ends. Returns the name, or None when the
+/// tenant is deleted.
 pub async fn lock_tenant(conn: &mut Conn, scope: &Scope) -> Result<Option<String>> {
-    let lock = conn.dialect().for_update();
-    let locked: Option<(String,)> = sql("SELECT name FROM tenants WHERE tenant_uuid = $1 AND deleted_at IS NULL")
-        .push(lock)
+    sql("SELECT name FROM tenants WHERE tenant_uuid = $1 AND deleted_at IS NULL")
+        .for_update(conn)
         .bind(scope.tenant_uuid())
-        .optional(conn)
-        .await?;
-    Ok(locked.map(|(name,)| name))
+        .optional_scalar(conn)
+        .await
 }
 
-/// Until the transaction ends, the tenant is not deleted. False when it is already.
-pub async fn hold_tenant(tx: &mut Tx, tenant_uuid: TenantUuid) -> Result<bool> {
-    let lock = tx.dialect().for_share();
-    let held: Option<(TenantUuid,)> =
-        sql("SELECT tenant_uuid FROM tenants WHERE tenant_uuid = $1 AND deleted_at IS NULL")
-            .push(lock)
-            .bind(tenant_uuid)
-            .optional(tx)
-            .await?;
-    Ok(held.is_some())
+/// Keeps the tenant from being deleted until the transaction ends. Returns false when it is
+/// deleted.
+pub async fn lock_tenant_shared(tx: &mut Tx, tenant_uuid: TenantUuid) -> Result<bool> {
+    sql("SELECT tenant_uuid FROM tenants WHERE tenant_uuid = $1 AND deleted_at IS NULL")
+        .for_share(tx)
+        .bind(tenant_uuid)
+        .exists(tx)
+        .await
 }
 
 pub async fn rename(tx: &mut Tx, scope: &Scope, name: &str) -> Result<()> {
-    sql("UPDATE tenants SET name = $2 WHERE tenant_uuid = $1").bind(scope.tenant_uuid()).bind(name).execute(tx).await?;
-    Ok(())
+    sql("UPDATE tenants SET name = $2 WHERE tenant_uuid = $1").bind(scope.tenant_uuid()).bind(name).run(tx).await
 }
 
-/// The tenant's rows stay; every query that finds a tenant passes over it.
+/// The tenant's rows stay; every query that looks up a tenant skips it.
 pub async fn mark_deleted(tx: &mut Tx, scope: &Scope, now: Timestamp) -> Result<()> {
-    sql("UPDATE tenants SET deleted_at = $2 WHERE tenant_uuid = $1")
-        .bind(scope.tenant_uuid())
-        .bind(now)
-        .execute(tx)
-        .await?;
-    Ok(())
+    sql("UPDATE tenants SET deleted_at = $2 WHERE tenant_uuid = $1").bind(scope.tenant_uuid()).bind(now).run(tx).await
 }
 
-/// Whether the tenant has a member who is not this user; nothing when there is no such tenant.
+/// Whether the tenant has a member other than this user; None when there is no such tenant.
 pub async fn has_others(conn: &mut Conn, tenant_uuid: TenantUuid, user_uuid: UserUuid) -> Result<Option<bool>> {
-    let row: Option<(bool,)> = sql("SELECT EXISTS (SELECT 1 FROM personas p WHERE p.tenant_uuid = t.tenant_uuid \
-         AND p.role IS NOT NULL AND p.user_uuid <> $2) FROM tenants t WHERE t.tenant_uuid = $1 AND t.deleted_at IS NULL")
+    sql("SELECT EXISTS (SELECT 1 FROM personas p \
+         WHERE p.tenant_uuid = t.tenant_uuid AND p.role IS NOT NULL AND p.user_uuid <> $2) \
+         FROM tenants t WHERE t.tenant_uuid = $1 AND t.deleted_at IS NULL")
     .bind(tenant_uuid)
     .bind(user_uuid)
-    .optional(conn)
-    .await?;
-    Ok(row.map(|(others,)| others))
+    .optional_scalar(conn)
+    .await
 }
 
-/// A member, and whose persona it is.
+/// A member and the user of the persona.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub struct MemberRow {
     pub persona_uuid: PersonaUuid,
@@ -194,10 +148,11 @@ pub struct MemberRow {
     pub created_at: Timestamp,
 }
 
-const MEMBERS: &str = "SELECT p.persona_uuid, p.user_uuid, u.email, u.nickname, p.role, p.created_at \
-     FROM personas p JOIN users u ON u.user_uuid = p.user_uuid WHERE p.tenant_uuid = $1 AND p.role IS NOT NULL";
+const MEMBERS: &str = "SELECT p.persona_uuid, p.user_uuid, u.email, u.nickname, p.role, \
+    p.created_at FROM personas p JOIN users u ON u.user_uuid = p.user_uuid \
+    WHERE p.tenant_uuid = $1 AND p.role IS NOT NULL";
 
-/// In the order they came in.
+/// Ordered by when they joined.
 pub async fn members(conn: &mut Conn, scope: &Scope, limit: i64) -> Result<Vec<MemberRow>> {
     sql(MEMBERS)
         .push(" ORDER BY p.created_at, p.persona_uuid LIMIT $2")
@@ -212,39 +167,39 @@ pub async fn member(conn: &mut Conn, scope: &Scope, persona_uuid: PersonaUuid) -
 }
 
 pub async fn has_member(conn: &mut Conn, scope: &Scope, email: &str) -> Result<bool> {
-    let found: Option<(PersonaUuid,)> =
-        sql("SELECT p.persona_uuid FROM users u JOIN personas p ON p.user_uuid = u.user_uuid \
+    sql("SELECT p.persona_uuid FROM users u JOIN personas p ON p.user_uuid = u.user_uuid \
          WHERE u.email = $2 AND p.tenant_uuid = $1 AND p.role IS NOT NULL LIMIT 1")
-        .bind(scope.tenant_uuid())
-        .bind(email)
-        .optional(conn)
-        .await?;
-    Ok(found.is_some())
+    .bind(scope.tenant_uuid())
+    .bind(email)
+    .exists(conn)
+    .await
 }
 
-/// Somebody known from another tenant.
+/// A person known from another tenant.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub struct Acquaintance {
-    /// Their default one.
+    /// The default persona.
     pub persona_uuid: PersonaUuid,
     pub user_uuid: UserUuid,
     pub email: String,
     pub nickname: Option<String>,
 }
 
-/// Every role may see who belongs to a tenant.
+/// The members of the user's other tenants who are not members of this one. Every role may see the
+/// members of a tenant.
 pub async fn acquaintances(
     conn: &mut Conn,
     scope: &Scope,
     user_uuid: UserUuid,
     limit: i64,
 ) -> Result<Vec<Acquaintance>> {
-    sql("SELECT DISTINCT u.default_persona_uuid AS persona_uuid, u.user_uuid, u.email, u.nickname FROM personas mine \
-         JOIN tenants t ON t.tenant_uuid = mine.tenant_uuid AND t.deleted_at IS NULL \
-         JOIN personas theirs ON theirs.tenant_uuid = t.tenant_uuid AND theirs.role IS NOT NULL \
-         JOIN users u ON u.user_uuid = theirs.user_uuid \
-         WHERE mine.user_uuid = $2 AND mine.role IS NOT NULL AND mine.tenant_uuid <> $1 AND NOT EXISTS \
-         (SELECT 1 FROM personas here WHERE here.user_uuid = u.user_uuid AND here.tenant_uuid = $1 AND here.role IS NOT NULL) \
+    sql("SELECT DISTINCT u.default_persona_uuid AS persona_uuid, u.user_uuid, u.email, u.nickname \
+         FROM personas mine JOIN tenants t ON t.tenant_uuid = mine.tenant_uuid \
+         AND t.deleted_at IS NULL JOIN personas theirs ON theirs.tenant_uuid = t.tenant_uuid \
+         AND theirs.role IS NOT NULL JOIN users u ON u.user_uuid = theirs.user_uuid \
+         WHERE mine.user_uuid = $2 AND mine.role IS NOT NULL AND mine.tenant_uuid <> $1 \
+         AND NOT EXISTS (SELECT 1 FROM personas here \
+         WHERE here.user_uuid = u.user_uuid AND here.tenant_uuid = $1 AND here.role IS NOT NULL) \
          ORDER BY u.email, u.user_uuid LIMIT $3")
     .bind(scope.tenant_uuid())
     .bind(user_uuid)
@@ -254,39 +209,35 @@ pub async fn acquaintances(
 }
 
 pub async fn count_members(conn: &mut Conn, scope: &Scope) -> Result<i64> {
-    let (count,): (i64,) = sql("SELECT COUNT(*) FROM personas WHERE tenant_uuid = $1 AND role IS NOT NULL")
+    sql("SELECT COUNT(*) FROM personas WHERE tenant_uuid = $1 AND role IS NOT NULL")
         .bind(scope.tenant_uuid())
-        .one(conn)
-        .await?;
-    Ok(count)
+        .scalar(conn)
+        .await
 }
 
 pub async fn count_owners(conn: &mut Conn, scope: &Scope) -> Result<i64> {
-    let (count,): (i64,) = sql("SELECT COUNT(*) FROM personas WHERE tenant_uuid = $1 AND role = $2")
+    sql("SELECT COUNT(*) FROM personas WHERE tenant_uuid = $1 AND role = $2")
         .bind(scope.tenant_uuid())
         .bind(Role::Owner.name())
-        .one(conn)
-        .await?;
-    Ok(count)
+        .scalar(conn)
+        .await
 }
 
-/// Whose persona this is, as far as the tenant may know: its own personas, and everyone's default one.
+/// The user of a persona, among those the tenant may know: its own personas and all default ones.
 pub async fn user_of_persona(conn: &mut Conn, scope: &Scope, persona_uuid: PersonaUuid) -> Result<Option<UserUuid>> {
-    let row: Option<(UserUuid,)> = sql("SELECT user_uuid FROM personas \
+    sql("SELECT user_uuid FROM personas \
          WHERE persona_uuid = $1 AND (tenant_uuid IS NULL OR tenant_uuid = $2)")
     .bind(persona_uuid)
     .bind(scope.tenant_uuid())
-    .optional(conn)
-    .await?;
-    Ok(row.map(|(user_uuid,)| user_uuid))
+    .optional_scalar(conn)
+    .await
 }
 
-/// The persona stays, without a role: whoever comes back is who they were.
-pub async fn take_role(conn: &mut Conn, scope: &Scope, persona_uuid: PersonaUuid) -> Result<()> {
+/// The persona stays without a role, so that a returning member has the same persona.
+pub async fn revoke_role(conn: &mut Conn, scope: &Scope, persona_uuid: PersonaUuid) -> Result<()> {
     sql("UPDATE personas SET role = NULL WHERE persona_uuid = $1 AND tenant_uuid = $2")
         .bind(persona_uuid)
         .bind(scope.tenant_uuid())
-        .execute(conn)
-        .await?;
-    Ok(())
+        .run(conn)
+        .await
 }

@@ -1,50 +1,135 @@
 //! `/tenant/tenants/{tenantUuid}/transfer` and `/tenant/transfer-requests/**`.
 
-use axum::extract::State;
+use aide::axum::ApiRouter;
+use aide::axum::routing::{get_with, post_with};
+use axum::extract::{FromRef, State};
 use hub_protocol::{PersonaUuid, TenantUuid, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{MESSAGE_MAX_CHARS, Move, Status, Target, Transfer};
-use crate::app::App;
+use super::{MESSAGE_MAX_CHARS, Status, Step, Target, Transfer};
+use crate::authn::Authn;
 use crate::authn::user::User;
 use crate::authz::Member;
 use crate::authz::permission::TenantOwn;
+use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::http::answer::Answer;
 use crate::http::check::{Check, filled};
 use crate::http::extract::{Json, Path};
+use crate::http::operation::{operation, operation_failing};
+use crate::http::paths::TransferPath;
 
-/// Whom the tenant is offered to: a person or a unit, one of the two.
+pub fn routes<S>() -> ApiRouter<S>
+where
+    S: Clone + Send + Sync + 'static,
+    Core: FromRef<S>,
+    Authn: FromRef<S>,
+{
+    ApiRouter::new()
+        .api_route(
+            "/tenant/tenants/{tenantUuid}/transfer",
+            post_with(
+                initiate,
+                operation_failing(&[409], "transfers.initiate", "tenant-tenants", "Offer a tenant to another owner"),
+            ),
+        )
+        .api_route(
+            "/tenant/transfer-requests/incoming",
+            get_with(
+                incoming,
+                operation("transfers.incoming", "tenant-transfers", "Transfers you may accept or reject"),
+            ),
+        )
+        .api_route(
+            "/tenant/transfer-requests/outgoing",
+            get_with(outgoing, operation("transfers.outgoing", "tenant-transfers", "Transfers you may cancel")),
+        )
+        .api_route(
+            "/tenant/transfer-requests/{requestUuid}/accept",
+            post_with(
+                accept,
+                operation_failing(
+                    &[409],
+                    "transfers.accept",
+                    "tenant-transfers",
+                    "Accept a transfer and become the owner",
+                ),
+            ),
+        )
+        .api_route(
+            "/tenant/transfer-requests/{requestUuid}/reject",
+            post_with(reject, operation_failing(&[409], "transfers.reject", "tenant-transfers", "Reject a transfer")),
+        )
+        .api_route(
+            "/tenant/transfer-requests/{requestUuid}/cancel",
+            post_with(cancel, operation_failing(&[409], "transfers.cancel", "tenant-transfers", "Cancel a transfer")),
+        )
+}
+
+/// Who the tenant is offered to: a person or another tenant, exactly one of them.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct InitiateTransferRequest {
-    /// Someone's default persona (`personaUuid` of their login), or the one they have in this tenant.
+    /// The default persona of a person (`personaUuid` of a login), or the one that the person has
+    /// in this tenant.
     target_persona_uuid: Option<PersonaUuid>,
     /// Another tenant; any member of it may accept or reject.
     target_tenant_uuid: Option<TenantUuid>,
-    /// What whoever is asked gets to read; at most 1,000 characters.
+    /// A message to the recipient.
+    #[schemars(length(max = MESSAGE_MAX_CHARS), regex(pattern = hub_protocol::patterns::LINES))]
     message: Option<String>,
 }
 
-/// A transfer of ownership.
+impl InitiateTransferRequest {
+    fn checked(self) -> Result<(Target, Option<String>)> {
+        let mut check = Check::new();
+        check.lines("message", self.message.as_deref(), MESSAGE_MAX_CHARS);
+        check.done()?;
+        let target = match (self.target_persona_uuid, self.target_tenant_uuid) {
+            (Some(persona_uuid), None) => Target::Persona(persona_uuid),
+            (None, Some(unit)) => Target::Unit(unit),
+            (Some(_), Some(_)) => {
+                let message = "must not be given together with `targetPersonaUuid`";
+                return Err(Error::field("targetTenantUuid", message));
+            }
+            (None, None) => {
+                let message = "is required unless `targetTenantUuid` is given";
+                return Err(Error::field("targetPersonaUuid", message));
+            }
+        };
+        Ok((target, self.message))
+    }
+}
+
+/// A request to transfer a tenant to another owner.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TenantTransferRequestResponse {
+    /// The request.
     request_uuid: Uuid,
-    /// The tenant that changes hands.
+    /// The tenant to transfer.
     tenant_uuid: TenantUuid,
+    /// The name of that tenant.
     tenant_name: String,
+    /// The status of the request.
     status: Status,
-    /// The persona, in the tenant, of whoever asked.
+    /// The persona of the requester in the tenant.
     requested_by_persona_uuid: PersonaUuid,
+    /// The e-mail address of the requester.
     requested_by_email: Option<String>,
+    /// The persona that the tenant is offered to.
     target_persona_uuid: Option<PersonaUuid>,
+    /// The tenant that it is offered to.
     target_tenant_uuid: Option<TenantUuid>,
+    /// The message to the recipient.
     message: Option<String>,
+    /// When the request was created.
     created_at: Timestamp,
+    /// When the request expires.
     expires_at: Timestamp,
+    /// When it was accepted, rejected or cancelled, or expired.
     settled_at: Option<Timestamp>,
 }
 
@@ -67,74 +152,59 @@ impl From<Transfer> for TenantTransferRequestResponse {
     }
 }
 
-pub async fn initiate(
+async fn initiate(
     auth: Member<TenantOwn>,
-    State(app): State<App>,
+    State(authn): State<Authn>,
     Json(request): Json<InitiateTransferRequest>,
 ) -> Result<Answer<TenantTransferRequestResponse>> {
-    let mut check = Check::new();
-    check.lines("message", request.message.as_deref(), MESSAGE_MAX_CHARS);
-    check.done()?;
-    let target = match (request.target_persona_uuid, request.target_tenant_uuid) {
-        (Some(persona_uuid), None) => Target::Persona(persona_uuid),
-        (None, Some(unit)) => Target::Unit(unit),
-        (Some(_), Some(_)) => {
-            return Err(Error::field(
-                "targetTenantUuid",
-                "must not be given beside `targetPersonaUuid`: name one of the two",
-            ));
-        }
-        (None, None) => {
-            return Err(Error::field("targetPersonaUuid", "must be given, or `targetTenantUuid` in its place"));
-        }
-    };
-    let transfer = super::initiate(&app, &auth.scope, target, filled(request.message.as_deref())).await?;
+    let (target, message) = request.checked()?;
+    let transfer = super::initiate(&authn, &auth.scope, target, filled(message.as_deref())).await?;
     Ok(Answer(transfer.into()))
 }
 
-/// What you may accept or reject, newest first; the newest thousand.
-pub async fn incoming(user: User, State(app): State<App>) -> Result<Answer<Vec<TenantTransferRequestResponse>>> {
-    let mut conn = app.db.read().await?;
-    let transfers = super::incoming(&mut conn, user.user_uuid, app.clock.now()).await?;
+/// The requests you may accept or reject: the newest thousand, newest first.
+async fn incoming(user: User, State(authn): State<Authn>) -> Result<Answer<Vec<TenantTransferRequestResponse>>> {
+    let mut conn = authn.core.db.read().await?;
+    let transfers = super::incoming(&mut conn, user.user_uuid, authn.core.clock.now()).await?;
     Ok(Answer(transfers.into_iter().map(TenantTransferRequestResponse::from).collect()))
 }
 
-/// What you may cancel, newest first; the newest thousand.
-pub async fn outgoing(user: User, State(app): State<App>) -> Result<Answer<Vec<TenantTransferRequestResponse>>> {
-    let mut conn = app.db.read().await?;
-    let transfers = super::outgoing(&mut conn, user.user_uuid, app.clock.now()).await?;
+/// The requests you may cancel: the newest thousand, newest first.
+async fn outgoing(user: User, State(authn): State<Authn>) -> Result<Answer<Vec<TenantTransferRequestResponse>>> {
+    let mut conn = authn.core.db.read().await?;
+    let transfers = super::outgoing(&mut conn, user.user_uuid, authn.core.clock.now()).await?;
     Ok(Answer(transfers.into_iter().map(TenantTransferRequestResponse::from).collect()))
 }
 
-pub async fn accept(
+async fn accept(
     user: User,
-    State(app): State<App>,
-    Path(request_uuid): Path<Uuid>,
+    State(authn): State<Authn>,
+    Path(TransferPath { request_uuid }): Path<TransferPath>,
 ) -> Result<Answer<TenantTransferRequestResponse>> {
-    settle(&app, &user, request_uuid, Move::Accept).await
+    resolve(&authn, &user, request_uuid, Step::Accept).await
 }
 
-pub async fn reject(
+async fn reject(
     user: User,
-    State(app): State<App>,
-    Path(request_uuid): Path<Uuid>,
+    State(authn): State<Authn>,
+    Path(TransferPath { request_uuid }): Path<TransferPath>,
 ) -> Result<Answer<TenantTransferRequestResponse>> {
-    settle(&app, &user, request_uuid, Move::Reject).await
+    resolve(&authn, &user, request_uuid, Step::Reject).await
 }
 
-pub async fn cancel(
+async fn cancel(
     user: User,
-    State(app): State<App>,
-    Path(request_uuid): Path<Uuid>,
+    State(authn): State<Authn>,
+    Path(TransferPath { request_uuid }): Path<TransferPath>,
 ) -> Result<Answer<TenantTransferRequestResponse>> {
-    settle(&app, &user, request_uuid, Move::Cancel).await
+    resolve(&authn, &user, request_uuid, Step::Cancel).await
 }
 
-async fn settle(
-    app: &App,
+async fn resolve(
+    authn: &Authn,
     user: &User,
     request_uuid: Uuid,
-    step: Move,
+    step: Step,
 ) -> Result<Answer<TenantTransferRequestResponse>> {
-    super::settle(app, user, request_uuid, step).await.map(|transfer| Answer(transfer.into()))
+    super::resolve(authn, user, request_uuid, step).await.map(|transfer| Answer(transfer.into()))
 }

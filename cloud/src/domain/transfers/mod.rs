@@ -1,73 +1,66 @@
-//! Ownership of a tenant on its way to a person or to a unit (another tenant). A request is settled once, under the lock of the tenant it is about; who has no
-//! part in one never learns that it exists.
+//! Transfers of a tenant's ownership to a person or to a unit (another tenant). A request is
+//! resolved once, under the lock of its tenant. Users who are not involved in a request never learn
+//! that it exists.
 
 pub mod http;
 mod store;
 
-use hub_protocol::{PersonaUuid, TenantUuid, Timestamp, UserUuid};
+use hub_protocol::{PersonaUuid, TenantUuid, Timestamp, UserUuid, text_enum};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
 use uuid::Uuid;
 
-use crate::app::App;
-use crate::authn::user::{User, keys_are_nobody};
+use crate::audit::Actor;
+use crate::audit::{self, Audit};
+use crate::authn::Authn;
+use crate::authn::user::{User, person_required};
 use crate::authz::permission::{OWN, Role};
-use crate::authz::{Actor, Scope, require};
+use crate::authz::{Scope, require};
 use crate::db::{Conn, Tx};
-use crate::domain::audit::{self, Audit};
+use crate::domain::invitations;
 use crate::domain::tenants::{self, Locked};
 use crate::error::{Error, Result};
 
-/// A request that nobody settles ends by itself after this long.
+/// A request expires after this long.
 const LIFETIME_SECS: i64 = 7 * 24 * 3600;
 const MESSAGE_MAX_CHARS: usize = 1000;
-/// Lists show the newest of more than this.
+/// Lists show the newest this many.
 const MAX_LISTED: i64 = 1000;
 
+/// The status of a transfer request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[schemars(rename = "TransferRequestStatus")]
 pub enum Status {
+    /// Nobody has answered yet.
     Pending,
+    /// The tenant has changed hands.
     Accepted,
+    /// It was rejected.
     Rejected,
-    /// By whoever asked, by an OWNER, or because the tenant was deleted.
+    /// The requester or an OWNER cancelled it, or the tenant was deleted.
     Cancelled,
-    /// Nobody answered within seven days.
+    /// Nobody responded within seven days.
     Expired,
 }
 
-impl Status {
-    const ALL: [Self; 5] = [Self::Pending, Self::Accepted, Self::Rejected, Self::Cancelled, Self::Expired];
+text_enum!(Status {
+    Pending = "PENDING",
+    Accepted = "ACCEPTED",
+    Rejected = "REJECTED",
+    Cancelled = "CANCELLED",
+    Expired = "EXPIRED",
+});
 
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Pending => "PENDING",
-            Self::Accepted => "ACCEPTED",
-            Self::Rejected => "REJECTED",
-            Self::Cancelled => "CANCELLED",
-            Self::Expired => "EXPIRED",
-        }
-    }
-}
-
-/// As the database holds it.
-impl TryFrom<String> for Status {
-    type Error = String;
-
-    fn try_from(name: String) -> Result<Self, String> {
-        Self::ALL.into_iter().find(|status| status.name() == name).ok_or_else(|| format!("unknown status {name}"))
-    }
-}
-
-/// Whom a tenant is offered to.
+/// The person or unit that a tenant is offered to.
 #[derive(Clone, Copy, Debug)]
 pub enum Target {
     Persona(PersonaUuid),
     Unit(TenantUuid),
 }
 
-/// A request as it is stored, with what people want to know of its tenant.
+/// A stored request, with the name of its tenant and the e-mail of its requester.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub struct Transfer {
     pub request_uuid: Uuid,
@@ -75,7 +68,7 @@ pub struct Transfer {
     pub tenant_name: String,
     pub requested_by_user_uuid: UserUuid,
     pub requested_by_persona_uuid: PersonaUuid,
-    /// None of an account that no issuer vouches an address for.
+    /// None if the requester's identity provider does not vouch for an e-mail.
     pub requested_by_email: Option<String>,
     pub target_persona_uuid: Option<PersonaUuid>,
     pub target_user_uuid: Option<UserUuid>,
@@ -89,22 +82,22 @@ pub struct Transfer {
 }
 
 impl Transfer {
-    /// What has run out is no longer pending, whether or not anybody has noted it.
+    /// An expired request is not pending, whether or not the expiry was recorded.
     fn is_pending(&self, now: Timestamp) -> bool {
         self.status == Status::Pending && self.expires_at > now
     }
 }
 
-/// What can be done to a pending request.
+/// A step that resolves a pending request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Move {
+pub enum Step {
     Accept,
     Reject,
     Cancel,
 }
 
-impl Move {
-    const fn leads_to(self) -> Status {
+impl Step {
+    const fn resulting_status(self) -> Status {
         match self {
             Self::Accept => Status::Accepted,
             Self::Reject => Status::Rejected,
@@ -121,11 +114,12 @@ impl Move {
     }
 }
 
-/// Offers the tenant to somebody. An OWNER may have one offer open at a time, whoever made it.
-pub async fn initiate(app: &App, scope: &Scope, target: Target, message: Option<&str>) -> Result<Transfer> {
-    let Actor::User { user_uuid, persona_uuid } = *scope.actor() else { return Err(keys_are_nobody()) };
-    let now = app.clock.now();
-    let Locked { mut tx, role, .. } = tenants::locked(app, scope).await?;
+/// Offers the tenant to a person or unit. A tenant has at most one pending offer, whichever OWNER
+/// created it.
+pub async fn initiate(authn: &Authn, scope: &Scope, target: Target, message: Option<&str>) -> Result<Transfer> {
+    let Actor::User { user_uuid, persona_uuid } = *scope.actor() else { return Err(person_required()) };
+    let now = authn.core.clock.now();
+    let Locked { mut tx, role, .. } = tenants::locked(&authn.core, scope).await?;
     require(role, OWN)?;
     let target_user_uuid = match target {
         Target::Persona(persona_uuid) => Some(tenants::user_of_persona(&mut tx, scope, persona_uuid).await?),
@@ -135,11 +129,14 @@ pub async fn initiate(app: &App, scope: &Scope, target: Target, message: Option<
         }
     };
     if target_user_uuid == Some(user_uuid) {
-        return Err(Error::conflict("TRANSFER_TO_SELF", "you are an OWNER of this tenant; name somebody else"));
+        return Err(Error::conflict(
+            "TRANSFER_TO_SELF",
+            "you cannot transfer a tenant to yourself; name somebody else",
+        ));
     }
     if let Some(pending) = store::pending(&mut tx, scope).await? {
         if pending.is_pending(now) {
-            let message = "a transfer of this tenant is pending; have it answered, or cancel it, first";
+            let message = "a transfer of this tenant is pending; wait for its answer, or cancel it first";
             return Err(Error::conflict("TRANSFER_PENDING", message));
         }
         let expiry = expire(&mut tx, &pending, now).await?;
@@ -167,15 +164,16 @@ pub async fn initiate(app: &App, scope: &Scope, target: Target, message: Option<
     Ok(transfer)
 }
 
-/// 404 for a unit that is not there, 409 for one in which nobody but the caller could accept.
+/// Fails with 404 for an unknown unit, and with 409 for one in which nobody but the caller could
+/// accept.
 async fn require_others(conn: &mut Conn, scope: &Scope, unit: TenantUuid, user_uuid: UserUuid) -> Result<()> {
     if unit == scope.tenant_uuid() {
-        return Err(Error::conflict("TRANSFER_TO_SELF", "this is the tenant itself; name another one"));
+        return Err(Error::conflict("TRANSFER_TO_SELF", "a tenant cannot be transferred to itself; name another one"));
     }
     match tenants::has_others(conn, unit, user_uuid).await? {
         Some(true) => Ok(()),
         Some(false) => {
-            let message = "you are the only member of that tenant, and so nobody could accept; name somebody else";
+            let message = "you are the only member of that tenant, so nobody could accept; name somebody else";
             Err(Error::conflict("TRANSFER_TO_SELF", message))
         }
         None => Err(Error::not_found("tenant")),
@@ -186,100 +184,104 @@ fn not_found() -> Error {
     Error::not_found("transfer request")
 }
 
-/// Notes that a pending request has run out; answers the entry that says so.
+/// Records that a pending request has expired. Returns the audit entry.
 async fn expire(tx: &mut Tx, transfer: &Transfer, now: Timestamp) -> Result<Audit> {
-    store::settle(tx, transfer.request_uuid, Status::Expired, transfer.expires_at, None).await?;
+    store::resolve(tx, transfer.request_uuid, Status::Expired, transfer.expires_at, None).await?;
     let scope = Scope::system("TRANSFERS", transfer.tenant_uuid);
     Ok(Audit::new(&scope, "transfer.expire", transfer.request_uuid, now))
 }
 
-/// Pending requests that the caller may answer: aimed at them, or at a tenant they are a member of. Newest first.
+/// Pending requests that the caller may answer: directed to them, or to a tenant they are a member
+/// of. Newest first.
 pub async fn incoming(conn: &mut Conn, user_uuid: UserUuid, now: Timestamp) -> Result<Vec<Transfer>> {
     store::incoming(conn, user_uuid, now, MAX_LISTED).await
 }
 
-/// Pending requests that the caller may cancel: their own, and those of tenants they are an OWNER of. Newest first.
+/// Pending requests that the caller may cancel: their own, and those of tenants they own. Newest
+/// first.
 pub async fn outgoing(conn: &mut Conn, user_uuid: UserUuid, now: Timestamp) -> Result<Vec<Transfer>> {
     store::outgoing(conn, user_uuid, now, MAX_LISTED).await
 }
 
-/// What somebody has to do with a request.
+/// A user's involvement in a request.
 #[derive(Clone, Copy, Debug)]
-struct Part {
-    asked: bool,
-    owns: bool,
-    receives: bool,
+struct Involvement {
+    is_requester: bool,
+    is_owner: bool,
+    is_recipient: bool,
 }
 
-impl Part {
-    /// 403 for those who see the request, and may not do this to it.
-    fn may(self, step: Move) -> Result<()> {
+impl Involvement {
+    /// Fails with 403 for users who may see the request, but not take this step.
+    fn require(self, step: Step) -> Result<()> {
         let message = match (step, self) {
-            (Move::Cancel, Self { asked: true, .. } | Self { owns: true, .. }) => return Ok(()),
-            (Move::Cancel, _) => "only whoever asked for the transfer, or an OWNER of the tenant, may cancel it",
-            // Also where they are a member of the unit that is to receive.
-            (_, Self { asked: true, .. }) => {
-                "you asked for this transfer: others accept or reject it; you may cancel it"
+            (Step::Cancel, Self { is_requester: true, .. } | Self { is_owner: true, .. }) => return Ok(()),
+            (Step::Cancel, _) => "only the requester or an OWNER of the tenant may cancel the transfer",
+            // Applies even if they are a member of the receiving unit.
+            (_, Self { is_requester: true, .. }) => {
+                "you requested this transfer: only others may accept or reject it; you may cancel it"
             }
-            (_, Self { receives: true, .. }) => return Ok(()),
-            _ => "only those whom the tenant is offered to may accept or reject it; you may cancel it",
+            (_, Self { is_recipient: true, .. }) => return Ok(()),
+            _ => "only the recipient may accept or reject the transfer; you may cancel it",
         };
         Err(Error::forbidden("PERMISSION_DENIED", message))
     }
 }
 
-/// The request and the caller's part in it; 404 when they have none.
-async fn find(conn: &mut Conn, user: &User, request_uuid: Uuid) -> Result<(Transfer, Part)> {
+/// The request and the caller's involvement in it; 404 if the caller is not involved.
+async fn find(conn: &mut Conn, user: &User, request_uuid: Uuid) -> Result<(Transfer, Involvement)> {
     let transfer = store::find(conn, request_uuid).await?.ok_or_else(not_found)?;
     let in_tenant = tenants::membership(conn, user.user_uuid, transfer.tenant_uuid).await?;
-    let receives = match transfer.target_tenant_uuid {
+    let is_recipient = match transfer.target_tenant_uuid {
         Some(unit) => tenants::membership(conn, user.user_uuid, unit).await?.is_some(),
         None => transfer.target_user_uuid == Some(user.user_uuid),
     };
-    let part = Part {
-        asked: transfer.requested_by_user_uuid == user.user_uuid,
-        owns: in_tenant.is_some_and(|member| member.role == Role::Owner),
-        receives,
+    let involvement = Involvement {
+        is_requester: transfer.requested_by_user_uuid == user.user_uuid,
+        is_owner: in_tenant.is_some_and(|member| member.role == Role::Owner),
+        is_recipient,
     };
-    match part {
-        Part { asked: false, owns: false, receives: false } => Err(not_found()),
-        _ => Ok((transfer, part)),
+    match involvement {
+        Involvement { is_requester: false, is_owner: false, is_recipient: false } => Err(not_found()),
+        _ => Ok((transfer, involvement)),
     }
 }
 
-/// Accepts, rejects or cancels. Of any number who try at once, one does, and the others are told that it is done.
-pub async fn settle(app: &App, user: &User, request_uuid: Uuid, step: Move) -> Result<Transfer> {
-    // Looked at first without the lock: who has no part in it holds nobody up.
-    let (transfer, _) = find(&mut app.db.read().await?, user, request_uuid).await?;
+/// Accepts, rejects or cancels a request. Of concurrent calls one succeeds; the others get the
+/// resulting status as an error.
+pub async fn resolve(authn: &Authn, user: &User, request_uuid: Uuid, step: Step) -> Result<Transfer> {
+    // First read without the lock, so that an uninvolved caller does not block anybody.
+    let (transfer, _) = find(&mut authn.core.db.read().await?, user, request_uuid).await?;
     let scope = Scope::of_person(user, transfer.tenant_uuid);
-    let (mut tx, _) = tenants::lock(app, &scope).await?.ok_or_else(not_found)?;
-    let (transfer, part) = find(&mut tx, user, request_uuid).await?;
-    part.may(step)?;
-    let now = app.clock.now();
+    let (mut tx, _) = tenants::lock(&authn.core, &scope).await?.ok_or_else(not_found)?;
+    let (transfer, involvement) = find(&mut tx, user, request_uuid).await?;
+    involvement.require(step)?;
+    let now = authn.core.clock.now();
     if transfer.status == Status::Pending && !transfer.is_pending(now) {
         let expiry = expire(&mut tx, &transfer, now).await?;
         tx.commit(expiry).await?;
-        return Err(settled(Status::Expired));
+        return Err(already_resolved(Status::Expired));
     }
-    let status = step.leads_to();
+    let status = step.resulting_status();
     if transfer.status != Status::Pending
-        || !store::settle(&mut tx, request_uuid, status, now, Some(user.user_uuid)).await?
+        || !store::resolve(&mut tx, request_uuid, status, now, Some(user.user_uuid)).await?
     {
-        return Err(settled(transfer.status));
+        return Err(already_resolved(transfer.status));
     }
     let audit = Audit::new(&scope, step.action(), request_uuid, now);
-    if step == Move::Accept {
-        let (before, after) = hand_over(&mut tx, &scope, &transfer, user.user_uuid, now).await?;
+    if step == Step::Accept {
+        let (before, after) = transfer_ownership(&mut tx, &scope, &transfer, user.user_uuid, now).await?;
+        authn.permissions.wait_out_lease_after(&mut tx);
         tx.commit(audit.changed(Some(before), Some(after))).await?;
-        app.permissions.settle().await;
     } else {
         tx.commit(audit.changed(Some(json!({"status": Status::Pending})), Some(json!({"status": status})))).await?;
     }
     Ok(Transfer { status, settled_at: Some(now), ..transfer })
 }
 
-/// Makes whoever accepts an OWNER and whoever asked an ADMIN; answers what was before and what is now.
-async fn hand_over(
+/// Makes the accepting user an OWNER and the requester an ADMIN. Returns the states before and
+/// after, for the audit log.
+async fn transfer_ownership(
     tx: &mut Tx,
     scope: &Scope,
     transfer: &Transfer,
@@ -287,34 +289,35 @@ async fn hand_over(
     now: Timestamp,
 ) -> Result<(serde_json::Value, serde_json::Value)> {
     let from = transfer.requested_by_user_uuid;
-    let giver = tenants::membership(tx, from, transfer.tenant_uuid).await?;
-    if giver.is_none_or(|giver| giver.role != Role::Owner) {
-        let message = "whoever asked for this transfer is no OWNER of the tenant any more; an OWNER has to ask anew";
+    let requester = tenants::membership(tx, from, transfer.tenant_uuid).await?;
+    if requester.is_none_or(|requester| requester.role != Role::Owner) {
+        let message = "the requester is no longer an OWNER of the tenant; an OWNER has to request a new transfer";
         return Err(Error::conflict("REQUESTER_NOT_OWNER", message));
     }
-    let (receiver, receiver_persona) = tenants::give_role(tx, scope, to, Role::Owner, now).await?;
-    let (_, giver_persona) = tenants::give_role(tx, scope, from, Role::Admin, now).await?;
+    let (recipient, recipient_persona) = invitations::admit(tx, scope, to, Role::Owner, now).await?;
+    let (_, requester_persona) = invitations::admit(tx, scope, from, Role::Admin, now).await?;
     let state = |status: Status, from: Role, to: Option<Role>| {
-        let from = json!({"personaUuid": giver_persona, "role": from});
-        json!({"status": status, "from": from, "to": {"personaUuid": receiver_persona, "role": to}})
+        let from = json!({"personaUuid": requester_persona, "role": from});
+        json!({"status": status, "from": from, "to": {"personaUuid": recipient_persona, "role": to}})
     };
-    let before = state(Status::Pending, Role::Owner, receiver.map(|receiver| receiver.role));
+    let before = state(Status::Pending, Role::Owner, recipient.map(|recipient| recipient.role));
     Ok((before, state(Status::Accepted, Role::Admin, Some(Role::Owner))))
 }
 
-fn settled(status: Status) -> Error {
+fn already_resolved(status: Status) -> Error {
     let (code, message) = match status {
-        Status::Accepted => ("TRANSFER_ACCEPTED", "this transfer is ACCEPTED already"),
-        Status::Rejected => ("TRANSFER_REJECTED", "this transfer is REJECTED already; an OWNER may ask anew"),
-        Status::Expired => ("TRANSFER_EXPIRED", "this transfer is EXPIRED; an OWNER may ask anew"),
+        Status::Accepted => ("TRANSFER_ACCEPTED", "this transfer is already ACCEPTED"),
+        Status::Rejected => ("TRANSFER_REJECTED", "this transfer is already REJECTED; an OWNER may request a new one"),
+        Status::Expired => ("TRANSFER_EXPIRED", "this transfer is EXPIRED; an OWNER may request a new one"),
         Status::Pending | Status::Cancelled => {
-            ("TRANSFER_CANCELLED", "this transfer is CANCELLED already; an OWNER may ask anew")
+            ("TRANSFER_CANCELLED", "this transfer is already CANCELLED; an OWNER may request a new one")
         }
     };
     Error::conflict(code, message)
 }
 
-/// Cancels what is pending of a tenant that goes; answers how many that are. What is aimed at it is its owner's to cancel.
+/// Cancels the pending requests of a tenant that is being deleted, and returns their number.
+/// Requests directed to it are for their own tenants to cancel.
 pub async fn cancel_all(tx: &mut Tx, scope: &Scope, now: Timestamp) -> Result<u64> {
     store::cancel_all(tx, scope, now).await
 }

@@ -8,12 +8,13 @@ use crate::authz::Scope;
 use crate::db::{Conn, Tx, sql};
 use crate::error::Result;
 
-/// Requests of tenants that still exist.
-const TRANSFERS: &str = "SELECT r.request_uuid, r.tenant_uuid, t.name AS tenant_name, r.requested_by_user_uuid, \
-     r.requested_by_persona_uuid, NULLIF(u.email, '') AS requested_by_email, r.target_persona_uuid, r.target_user_uuid, \
-     r.target_tenant_uuid, r.message, r.status, r.created_at, r.expires_at, r.settled_at \
-     FROM transfer_requests r JOIN tenants t ON t.tenant_uuid = r.tenant_uuid AND t.deleted_at IS NULL \
-     LEFT JOIN users u ON u.user_uuid = r.requested_by_user_uuid ";
+/// Requests of tenants that are not deleted.
+const TRANSFERS: &str = "SELECT r.request_uuid, r.tenant_uuid, \
+    t.name AS tenant_name, r.requested_by_user_uuid, r.requested_by_persona_uuid, \
+    NULLIF(u.email, '') AS requested_by_email, r.target_persona_uuid, r.target_user_uuid, \
+    r.target_tenant_uuid, r.message, r.status, r.created_at, r.expires_at, r.settled_at \
+    FROM transfer_requests r JOIN tenants t ON t.tenant_uuid = r.tenant_uuid \
+    AND t.deleted_at IS NULL LEFT JOIN users u ON u.user_uuid = r.requested_by_user_uuid ";
 
 pub struct NewTransfer<'a> {
     pub request_uuid: Uuid,
@@ -32,11 +33,10 @@ pub async fn insert(tx: &mut Tx, scope: &Scope, new: NewTransfer<'_>) -> Result<
         Target::Persona(persona_uuid) => (Some(persona_uuid), None),
         Target::Unit(unit) => (None, Some(unit)),
     };
-    sql(
-        "INSERT INTO transfer_requests (request_uuid, tenant_uuid, requested_by_user_uuid, requested_by_persona_uuid, \
-         target_persona_uuid, target_user_uuid, target_tenant_uuid, message, status, created_at, expires_at) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'PENDING', $9, $10)",
-    )
+    sql("INSERT INTO transfer_requests (request_uuid, tenant_uuid, requested_by_user_uuid, \
+         requested_by_persona_uuid, target_persona_uuid, target_user_uuid, target_tenant_uuid, \
+         message, status, created_at, expires_at) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'PENDING', $9, $10)")
     .bind(new.request_uuid)
     .bind(scope.tenant_uuid())
     .bind(new.requested_by_user_uuid)
@@ -47,17 +47,16 @@ pub async fn insert(tx: &mut Tx, scope: &Scope, new: NewTransfer<'_>) -> Result<
     .bind(new.message)
     .bind(new.created_at)
     .bind(new.expires_at)
-    .execute(tx)
-    .await?;
-    Ok(())
+    .run(tx)
+    .await
 }
 
-/// Of any tenant: whoever it is offered to is no member.
+/// Of any tenant: the recipient is not a member.
 pub async fn find(conn: &mut Conn, request_uuid: Uuid) -> Result<Option<Transfer>> {
     sql(TRANSFERS).push("WHERE r.request_uuid = $1").bind(request_uuid).optional(conn).await
 }
 
-/// The one that stands as pending, run out or not.
+/// The request with status PENDING, expired or not.
 pub async fn pending(conn: &mut Conn, scope: &Scope) -> Result<Option<Transfer>> {
     sql(TRANSFERS)
         .push("WHERE r.tenant_uuid = $1 AND r.status = 'PENDING'")
@@ -66,33 +65,39 @@ pub async fn pending(conn: &mut Conn, scope: &Scope) -> Result<Option<Transfer>>
         .await
 }
 
+/// The pending requests to the user, or to a tenant the user is a member of.
 pub async fn incoming(conn: &mut Conn, user_uuid: UserUuid, now: Timestamp, limit: i64) -> Result<Vec<Transfer>> {
-    sql(TRANSFERS)
-        .push(
-            "WHERE r.expires_at > $2 AND r.request_uuid IN (\
-             SELECT request_uuid FROM transfer_requests WHERE target_user_uuid = $1 AND status = 'PENDING' \
-             UNION SELECT q.request_uuid FROM personas p JOIN tenants o ON o.tenant_uuid = p.tenant_uuid \
-             JOIN transfer_requests q ON q.target_tenant_uuid = p.tenant_uuid AND q.status = 'PENDING' \
-             WHERE p.user_uuid = $1 AND p.role IS NOT NULL AND o.deleted_at IS NULL)",
-        )
-        .push(NEWEST_FIRST)
-        .bind(user_uuid)
-        .bind(now)
-        .bind(limit)
-        .all(conn)
-        .await
+    const TO_USER: &str = "SELECT request_uuid \
+        FROM transfer_requests WHERE target_user_uuid = $1 AND status = 'PENDING' \
+        UNION SELECT q.request_uuid FROM personas p \
+        JOIN tenants o ON o.tenant_uuid = p.tenant_uuid AND o.deleted_at IS NULL \
+        JOIN transfer_requests q ON q.target_tenant_uuid = p.tenant_uuid AND q.status = 'PENDING' \
+        WHERE p.user_uuid = $1 AND p.role IS NOT NULL";
+    list(conn, TO_USER, user_uuid, now, limit).await
 }
 
+/// The pending requests by the user, or of a tenant the user owns.
 pub async fn outgoing(conn: &mut Conn, user_uuid: UserUuid, now: Timestamp, limit: i64) -> Result<Vec<Transfer>> {
+    const BY_USER: &str = "SELECT request_uuid \
+        FROM transfer_requests WHERE requested_by_user_uuid = $1 AND status = 'PENDING' \
+        UNION SELECT q.request_uuid FROM personas p \
+        JOIN transfer_requests q ON q.tenant_uuid = p.tenant_uuid AND q.status = 'PENDING' \
+        WHERE p.user_uuid = $1 AND p.role = 'OWNER'";
+    list(conn, BY_USER, user_uuid, now, limit).await
+}
+
+/// The requests that have not expired among those that `uuids` selects for the user, newest first.
+async fn list(
+    conn: &mut Conn,
+    uuids: &'static str,
+    user_uuid: UserUuid,
+    now: Timestamp,
+    limit: i64,
+) -> Result<Vec<Transfer>> {
     sql(TRANSFERS)
-        .push(
-            "WHERE r.expires_at > $2 AND r.request_uuid IN (\
-             SELECT request_uuid FROM transfer_requests WHERE requested_by_user_uuid = $1 AND status = 'PENDING' \
-             UNION SELECT q.request_uuid FROM personas p \
-             JOIN transfer_requests q ON q.tenant_uuid = p.tenant_uuid AND q.status = 'PENDING' \
-             WHERE p.user_uuid = $1 AND p.role = 'OWNER')",
-        )
-        .push(NEWEST_FIRST)
+        .push("WHERE r.expires_at > $2 AND r.request_uuid IN (")
+        .push(uuids)
+        .push(") ORDER BY r.created_at DESC, r.request_uuid DESC LIMIT $3")
         .bind(user_uuid)
         .bind(now)
         .bind(limit)
@@ -100,32 +105,31 @@ pub async fn outgoing(conn: &mut Conn, user_uuid: UserUuid, now: Timestamp, limi
         .await
 }
 
-const NEWEST_FIRST: &str = " ORDER BY r.created_at DESC, r.request_uuid DESC LIMIT $3";
-
-/// Settles a request that is pending; false when it is not, or not any more.
-pub async fn settle(
+/// Finishes a pending request; returns false when it is not pending.
+pub async fn resolve(
     tx: &mut Tx,
     request_uuid: Uuid,
     status: Status,
     at: Timestamp,
     by: Option<UserUuid>,
 ) -> Result<bool> {
-    let settled = sql("UPDATE transfer_requests SET status = $2, settled_at = $3, settled_by_user_uuid = $4 \
-         WHERE request_uuid = $1 AND status = 'PENDING'")
+    let resolved = sql("UPDATE transfer_requests SET status = $2, settled_at = $3, \
+         settled_by_user_uuid = $4 WHERE request_uuid = $1 AND status = 'PENDING'")
     .bind(request_uuid)
     .bind(status.name())
     .bind(at)
     .bind(by)
     .execute(tx)
     .await?;
-    Ok(settled > 0)
+    Ok(resolved > 0)
 }
 
 pub async fn cancel_all(tx: &mut Tx, scope: &Scope, now: Timestamp) -> Result<u64> {
-    sql("UPDATE transfer_requests SET status = $2, settled_at = $3 WHERE tenant_uuid = $1 AND status = 'PENDING'")
-        .bind(scope.tenant_uuid())
-        .bind(Status::Cancelled.name())
-        .bind(now)
-        .execute(tx)
-        .await
+    sql("UPDATE transfer_requests SET status = $2, settled_at = $3 \
+         WHERE tenant_uuid = $1 AND status = 'PENDING'")
+    .bind(scope.tenant_uuid())
+    .bind(Status::Cancelled.name())
+    .bind(now)
+    .execute(tx)
+    .await
 }

@@ -1,5 +1,6 @@
-//! Versions of the agent itself, beside the one of the package: `/var/lib/hub-agent-versions/<version>-<sha256>/hub-agent`. Which of them
-//! runs is the launcher's to say.
+//! Versions of the agent itself, beside the package's:
+//! `/var/lib/hub-agent-versions/<version>-<sha256>/hub-agent`. The launcher decides which of them
+//! runs.
 
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt;
@@ -16,7 +17,7 @@ use crate::{counters, durable, release};
 const VERSIONS: &str = "var/lib/hub-agent-versions";
 const STAGING: &str = "var/lib/hub-agent-versions/.staging";
 
-/// The one that runs, the one to go back to, and a new one.
+/// The running version, the previous one, and a new one.
 const MAX_VERSIONS: usize = 3;
 
 pub fn stage(
@@ -31,7 +32,8 @@ pub fn stage(
     let dir = format!("{}-{}", manifest.version, manifest.sha256.get(..12).unwrap_or_default());
     let version = root.join(VERSIONS).join(&dir);
     let staged = StagedAgent { dir: dir.clone(), version: manifest.version.clone() };
-    // The same file under another manifest is the same program. What counts when it has proven itself is the newest manifest.
+    // The same file under another manifest is the same program. Once it has been confirmed, the
+    // newest manifest counts.
     if version.exists() {
         if !read_manifest(&version).is_ok_and(|found| found.counter >= manifest.counter) {
             durable::replace(&version.join("manifest.json"), manifest_text.as_bytes(), 0o644)
@@ -40,8 +42,9 @@ pub fn stage(
         return Ok(staged);
     }
     clear_staging(root)?;
-    let placed =
-        fill(root, headroom, &manifest, manifest_text, file).and_then(|()| make_room(root, in_use)).and_then(|()| {
+    let placed = fill(root, headroom, &manifest, manifest_text, file)
+        .and_then(|()| remove_unused(root, in_use))
+        .and_then(|()| {
             durable::rename(&root.join(STAGING).join("tree"), &version).map_err(internal("cannot put it in place"))
         });
     clear_staging(root)?;
@@ -57,14 +60,14 @@ fn fill(
 ) -> Result<(), Refusal> {
     let cannot = || internal("cannot put the agent into staging");
     let tree = root.join(STAGING).join("tree");
-    durable::make_dir(&tree).map_err(cannot())?;
-    release::take_file(root, headroom, file, manifest, &tree.join("hub-agent"), 0o755)?;
+    durable::create_dir(&tree).map_err(cannot())?;
+    release::copy_file(root, headroom, file, manifest, &tree.join("hub-agent"), 0o755)?;
     fs::write(tree.join("manifest.json"), manifest_text).map_err(cannot())?;
     durable::sync_tree(&tree).map_err(cannot())
 }
 
-/// Removes the oldest versions that are not in use, until there is room for one more.
-fn make_room(root: &Root, in_use: &[String]) -> Result<(), Refusal> {
+/// Removes the oldest versions that are not in use, until one more fits.
+fn remove_unused(root: &Root, in_use: &[String]) -> Result<(), Refusal> {
     let mut versions = versions(root)?;
     versions.sort_by_cached_key(|name| {
         fs::metadata(root.join(VERSIONS).join(name)).and_then(|found| found.modified()).ok()
@@ -77,11 +80,11 @@ fn make_room(root: &Root, in_use: &[String]) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Keeps only what is in use, and notes the counter of a version that has proven itself.
+/// Removes versions that are not in use, and records the counter of a confirmed version.
 pub fn clean(root: &Root, in_use: &[String], confirmed: Option<&str>) -> Result<(), Refusal> {
     let versions = versions(root)?;
     if let Some(confirmed) = confirmed {
-        // Only names that are there become part of a path.
+        // Only existing names become part of a path.
         if !versions.iter().any(|name| name == confirmed) {
             return Err(refuse(Reason::NotStaged, format!("there is no version {confirmed:?}")));
         }
@@ -95,18 +98,18 @@ pub fn clean(root: &Root, in_use: &[String], confirmed: Option<&str>) -> Result<
     Ok(())
 }
 
-/// Removes what a killed helper was at.
-pub fn settle(root: &Root) -> Result<(), Refusal> {
+/// Removes what a killed helper left unfinished.
+pub fn clean_up(root: &Root) -> Result<(), Refusal> {
     clear_staging(root)
 }
 
 fn versions(root: &Root) -> Result<Vec<String>, Refusal> {
-    let mut names = durable::names(&root.join(VERSIONS)).map_err(internal("cannot look for versions"))?;
+    let mut names = durable::names(&root.join(VERSIONS)).map_err(internal("cannot list the versions"))?;
     names.retain(|name| !name.starts_with('.'));
     Ok(names)
 }
 
-/// Takes a version away at once, then removes it: half of one would look like one.
+/// Moves a version away first, then removes it: half a version would look like a whole one.
 fn discard(root: &Root, name: &str) -> Result<(), Refusal> {
     let gone = root.join(STAGING).join("discarded");
     durable::rename(&root.join(VERSIONS).join(name), &gone)
@@ -116,7 +119,7 @@ fn discard(root: &Root, name: &str) -> Result<(), Refusal> {
 
 fn clear_staging(root: &Root) -> Result<(), Refusal> {
     let cannot = || internal("cannot clear the staging directory");
-    durable::make_dir(&root.join(VERSIONS)).map_err(cannot())?;
+    durable::create_dir(&root.join(VERSIONS)).map_err(cannot())?;
     durable::remove(&root.join(STAGING)).map_err(cannot())?;
     DirBuilder::new().mode(0o700).create(root.join(STAGING)).map_err(cannot())
 }

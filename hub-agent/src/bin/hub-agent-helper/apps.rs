@@ -1,10 +1,13 @@
-//! Apps on disk and as units. An app's `state.json` says what is to run; unit, links and releases on disk follow from it, and are made to
-//! after every start of the helper. So a change is one file replaced, and a kill at any moment leaves what was or what is to be.
+//! Apps on disk and as units. An app's `state.json` states what has to run; its unit, links and
+//! releases on disk follow from it, and are checked at every start of the helper. So a change
+//! replaces one file, and a kill at any moment leaves the old state or the new one.
 //!
-//!     /var/lib/hub-apps/<app>/state.json
-//!                            /versions/<release>/manifest.json
-//!                            /versions/<release>/files/...
-//!                            /current, /previous -> versions/<release>      for people; nothing reads them
+//! ```text
+//! /var/lib/hub-apps/<app>/state.json
+//!                        /versions/<release>/manifest.json
+//!                        /versions/<release>/files/...
+//!                        /current, /previous -> versions/<release>  (for people only)
+//! ```
 
 use std::fs::{self, DirBuilder, File};
 use std::io::ErrorKind;
@@ -22,28 +25,29 @@ use crate::systemd::Systemd;
 use crate::{counters, durable, log, release, unit, unpack};
 
 const APPS: &str = "var/lib/hub-apps";
-/// What is on its way in or out. Empty between requests.
+/// Releases that are being installed or removed. Empty between requests.
 const STAGING: &str = "var/lib/hub-apps/.staging";
 const UNITS: &str = "etc/systemd/system";
 /// Units with a link here are started with the hub.
 const STARTED_UNITS: &str = "etc/systemd/system/multi-user.target.wants";
 
-/// As many as a hub reports.
+/// As many as a hub can report.
 const MAX_APPS: usize = 256;
 
-/// All that is decided about an app. Everything else can be made again from it.
+/// Every decision about an app. Everything else can be restored from it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct State {
-    /// The app's name in all its releases. A uuid stands for one app, and that app's files are no other's.
+    /// The app's name in all its releases. A uuid identifies one app, and its files belong to no
+    /// other.
     name: String,
-    /// The release that is to run.
+    /// The release that has to run.
     active: Option<ReleaseUuid>,
-    /// The release that has proven itself.
+    /// The release that was committed.
     committed: Option<ReleaseUuid>,
-    /// Whether systemd runs `active`, and not what was active before.
+    /// Whether systemd runs `active`, and not the previous release.
     started: bool,
-    /// Nothing of it is to stay.
+    /// The app is being removed.
     removing: bool,
 }
 
@@ -56,13 +60,13 @@ impl State {
 pub struct Apps<'a> {
     pub root: &'a Root,
     pub systemd: &'a Systemd,
-    /// The disk keeps so many bytes of room.
+    /// The bytes of the disk that stay free.
     pub headroom: u64,
 }
 
 impl Apps<'_> {
-    /// Finishes or undoes what a killed helper was at.
-    pub fn settle(&self) -> Result<(), Refusal> {
+    /// Finishes or undoes what a killed helper left unfinished.
+    pub fn clean_up(&self) -> Result<(), Refusal> {
         let cannot = || internal("cannot clean up");
         self.clear_staging()?;
         for directory in [UNITS, STARTED_UNITS] {
@@ -70,25 +74,25 @@ impl Apps<'_> {
         }
         let mut rewritten = false;
         for app in self.list()? {
-            match self.settle_one(app) {
+            match self.clean_up_app(app) {
                 Ok(unit_changed) => rewritten |= unit_changed,
-                // One app that is damaged is not to be in the way of the others.
-                Err(error) => log(format_args!("app {app} is not as it should be: {error}")),
+                // A damaged app must not block the others.
+                Err(error) => log(format_args!("app {app} cannot be cleaned up: {error}")),
             }
         }
-        // A new version of the helper may write units otherwise.
+        // A new version of the helper may write different units.
         if rewritten && let Err(error) = self.systemd.reload() {
-            log(format_args!("units were written anew, and are not loaded: {error}"));
+            log(format_args!("units were written again and are not loaded: {error}"));
         }
         Ok(())
     }
 
-    /// Whether its unit is another one now.
-    fn settle_one(&self, app: AppUuid) -> Result<bool, Refusal> {
+    /// Returns whether its unit was changed.
+    fn clean_up_app(&self, app: AppUuid) -> Result<bool, Refusal> {
         durable::remove_unfinished(&self.dir(app)).map_err(internal("cannot clean up"))?;
         match self.state(app)? {
             Some(state) if state.removing => self.remove(app).map(|()| false),
-            // Nothing of it was ever there.
+            // Nothing of it was ever installed.
             Some(state) if state.active.is_none() && self.releases(app)?.is_empty() => self.remove(app).map(|()| false),
             Some(state) => self.apply(app, &state),
             None => self.remove(app).map(|()| false),
@@ -127,20 +131,20 @@ impl Apps<'_> {
             return Ok(staged);
         }
         if state.as_ref().is_some_and(|state| state.needs(release)) {
-            return Err(refuse(Reason::Conflict, format!("release {release} is in use, and has another manifest")));
+            return Err(refuse(Reason::Conflict, format!("release {release} is in use with another manifest")));
         }
         if let Some(state) = &state {
             self.prune(app, state)?;
         }
         self.clear_staging()?;
         let filled = self.fill(&manifest, run, manifest_text, file);
-        let placed = filled.and_then(|tree| self.place(app, &manifest.name, &tree, &version));
-        // Whatever came of it, nothing of the way there stays.
+        let placed = filled.and_then(|tree| self.put_in_place(app, &manifest.name, &tree, &version));
+        // In any case nothing stays in staging.
         self.clear_staging()?;
         placed.map(|()| staged)
     }
 
-    /// Makes a release's directory in staging, down to the disk.
+    /// Fills a release's directory in staging, and syncs it.
     fn fill(
         &self,
         manifest: &ReleaseManifest,
@@ -150,23 +154,23 @@ impl Apps<'_> {
     ) -> Result<PathBuf, Refusal> {
         let cannot = || internal("cannot unpack the app");
         let archive = self.root.join(STAGING).join("archive");
-        release::take_file(self.root, self.headroom, file, manifest, &archive, 0o600)?;
+        release::copy_file(self.root, self.headroom, file, manifest, &archive, 0o600)?;
         let tree = self.root.join(STAGING).join("tree");
         let files = tree.join("files");
-        durable::make_dir(&files).map_err(cannot())?;
+        durable::create_dir(&files).map_err(cannot())?;
         unpack::unpack(File::open(&archive).map_err(cannot())?, &files, self.headroom)?;
         let entry_point = fs::symlink_metadata(files.join(&run.entry_point));
         if !entry_point.is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0) {
-            return Err(unpack::refused(format!("{} is no program in it", run.entry_point)));
+            return Err(unpack::refused(format!("{} is not an executable file in it", run.entry_point)));
         }
         fs::write(tree.join("manifest.json"), manifest_text).map_err(cannot())?;
         durable::sync_tree(&tree).map_err(cannot())?;
         Ok(tree)
     }
 
-    fn place(&self, app: AppUuid, name: &str, tree: &Path, version: &Path) -> Result<(), Refusal> {
-        let cannot = || internal("cannot put the app in place");
-        durable::make_dir(&self.dir(app).join("versions")).map_err(cannot())?;
+    fn put_in_place(&self, app: AppUuid, name: &str, tree: &Path, version: &Path) -> Result<(), Refusal> {
+        let cannot = || internal("cannot put the app in put_in_place");
+        durable::create_dir(&self.dir(app).join("versions")).map_err(cannot())?;
         if self.state(app)?.is_none() {
             let state = State { name: name.to_owned(), active: None, committed: None, started: false, removing: false };
             self.write(app, &state)?;
@@ -181,7 +185,7 @@ impl Apps<'_> {
             return Err(not_staged());
         }
         if state.committed != Some(release) {
-            // Another release of that name may have been kept since this one was staged.
+            // Another release with that name may have been committed since this one was staged.
             counters::check(self.root, &self.manifest(app, release)?)?;
         }
         if state.active != Some(release) {
@@ -227,14 +231,15 @@ impl Apps<'_> {
         self.prune(app, &state)
     }
 
-    /// Also when there is no such app: then nothing of it stays that may have been left.
+    /// Also if there is no such app: this removes any remains.
     pub fn remove(&self, app: AppUuid) -> Result<(), Refusal> {
         let cannot = || internal(format!("cannot remove app {app}"));
         match self.state(app) {
             Ok(Some(state)) => {
-                // It may be what fills the disk. Cut off, it is finished when it is asked for again.
+                // The app may be what fills the disk. If this is interrupted, the next request
+                // finishes it.
                 if let Err(error) = self.write(app, &State { removing: true, ..state }) {
-                    log(format_args!("app {app} is removed all the same: {error}"));
+                    log(format_args!("app {app} is removed although its state cannot be written: {error}"));
                 }
             }
             Ok(None) => {}
@@ -246,7 +251,8 @@ impl Apps<'_> {
             durable::remove(&self.root.join(directory).join(&unit)).map_err(cannot())?;
         }
         self.systemd.forget(&unit)?;
-        // The first is systemd's link to the second, for the time the unit runs as a user of its own.
+        // The first is systemd's link to the second, which exists while the unit runs as a dynamic
+        // user.
         for directory in ["var/lib", "var/lib/private"] {
             durable::remove(&self.root.join(directory).join(unit::name(app))).map_err(cannot())?;
         }
@@ -256,10 +262,10 @@ impl Apps<'_> {
     pub fn states(&self) -> Result<AppStates, Refusal> {
         let mut apps = Vec::new();
         for app in self.list()? {
-            match self.look_at(app) {
+            match self.read_app(app) {
                 Ok(Some(found)) => apps.push(found),
                 Ok(None) => {}
-                Err(error) => log(format_args!("app {app} is left out: {error}")),
+                Err(error) => log(format_args!("app {app} is omitted: {error}")),
             }
         }
         if self.systemd.runs() {
@@ -273,7 +279,7 @@ impl Apps<'_> {
         Ok(AppStates { apps })
     }
 
-    fn look_at(&self, app: AppUuid) -> Result<Option<AppState>, Refusal> {
+    fn read_app(&self, app: AppUuid) -> Result<Option<AppState>, Refusal> {
         let Some(state) = self.state(app)? else { return Ok(None) };
         let shown = |release: Option<ReleaseUuid>| -> Result<Option<AppRelease>, Refusal> {
             let Some(release_uuid) = release else { return Ok(None) };
@@ -293,7 +299,7 @@ impl Apps<'_> {
         }))
     }
 
-    /// Has systemd run the active release. When it runs already, it is left alone.
+    /// Has systemd run the active release. If it runs already, it is left alone.
     fn run(&self, app: AppUuid, mut state: State) -> Result<(), Refusal> {
         let rewritten = self.apply(app, &state)?;
         if rewritten || !state.started {
@@ -308,7 +314,7 @@ impl Apps<'_> {
         self.write(app, &state)
     }
 
-    /// Makes unit and links what the state says. Whether the unit was another one.
+    /// Writes the unit and the links that the state requires. Returns whether the unit was changed.
     fn apply(&self, app: AppUuid, state: &State) -> Result<bool, Refusal> {
         let cannot = || internal(format!("cannot write the unit of app {app}"));
         let (units, started_units) = (self.root.join(UNITS), self.root.join(STARTED_UNITS));
@@ -318,7 +324,7 @@ impl Apps<'_> {
             let manifest = self.manifest(app, active)?;
             let files = Path::new("/").join(APPS).join(app.to_string()).join("versions").join(active.to_string());
             let text = unit::text(app, &manifest.name, &manifest.version, run_of(&manifest)?, &files.join("files"));
-            durable::make_dir(&started_units).map_err(cannot())?;
+            durable::create_dir(&started_units).map_err(cannot())?;
             rewritten = durable::replace(&units.join(&file_name), text.as_bytes(), 0o644).map_err(cannot())?;
             let target = Path::new("/").join(UNITS).join(&file_name);
             durable::link(&started_units.join(&file_name), &target).map_err(cannot())?;
@@ -335,7 +341,7 @@ impl Apps<'_> {
         Ok(rewritten)
     }
 
-    /// Drops the releases that are neither active nor committed.
+    /// Removes the releases that are neither active nor committed.
     fn prune(&self, app: AppUuid, state: &State) -> Result<(), Refusal> {
         for release in self.releases(app)? {
             if !state.needs(release) {
@@ -345,7 +351,7 @@ impl Apps<'_> {
         Ok(())
     }
 
-    /// Takes a directory away at once, then removes it: half a release would look like one.
+    /// Moves a directory away first, then removes it: half a release would look like a whole one.
     fn discard(&self, path: &Path) -> Result<(), Refusal> {
         let cannot = || internal(format!("cannot remove {}", path.display()));
         if !path.exists() {
@@ -360,18 +366,18 @@ impl Apps<'_> {
     fn clear_staging(&self) -> Result<(), Refusal> {
         let cannot = || internal("cannot clear the staging directory");
         let staging = self.root.join(STAGING);
-        durable::make_dir(&self.root.join(APPS)).map_err(cannot())?;
+        durable::create_dir(&self.root.join(APPS)).map_err(cannot())?;
         durable::remove(&staging).map_err(cannot())?;
         DirBuilder::new().mode(0o700).create(&staging).map_err(cannot())
     }
 
     fn list(&self) -> Result<Vec<AppUuid>, Refusal> {
-        let names = durable::names(&self.root.join(APPS)).map_err(internal("cannot look for apps"))?;
+        let names = durable::names(&self.root.join(APPS)).map_err(internal("cannot list the apps"))?;
         Ok(names.iter().filter_map(|name| name.parse().ok()).collect())
     }
 
     fn releases(&self, app: AppUuid) -> Result<Vec<ReleaseUuid>, Refusal> {
-        let names = durable::names(&self.dir(app).join("versions")).map_err(internal("cannot look for releases"))?;
+        let names = durable::names(&self.dir(app).join("versions")).map_err(internal("cannot list the releases"))?;
         Ok(names.iter().filter_map(|name| name.parse().ok()).collect())
     }
 
@@ -406,7 +412,7 @@ impl Apps<'_> {
     }
 }
 
-/// The manifest of what is in place. It was checked before it came there.
+/// The manifest of an installed release. It was verified before the installation.
 pub fn read_manifest(version: &Path) -> Result<ReleaseManifest, Refusal> {
     let path = version.join("manifest.json");
     let text = fs::read(&path).map_err(internal(format!("cannot read {}", path.display())))?;
@@ -415,5 +421,5 @@ pub fn read_manifest(version: &Path) -> Result<ReleaseManifest, Refusal> {
 }
 
 fn run_of(manifest: &ReleaseManifest) -> Result<&AppRun, Refusal> {
-    manifest.app.as_ref().ok_or_else(|| refuse(Reason::WrongKind, "the manifest does not say how the app runs"))
+    manifest.app.as_ref().ok_or_else(|| refuse(Reason::WrongKind, "the manifest has no instructions to run the app"))
 }

@@ -1,4 +1,4 @@
-//! The highest counter this hub has kept a release of, by kind and name: it does not go back below it.
+//! The highest counter of a committed release, by kind and name: lower ones are refused.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -15,7 +15,7 @@ fn file(root: &Root) -> PathBuf {
     root.join("var/lib/hub-agent-helper/counters.json")
 }
 
-/// An app may be called as the agent is.
+/// An app may have the agent's name.
 fn key(manifest: &ReleaseManifest) -> String {
     match manifest.kind {
         ReleaseKind::Agent => format!("agent/{}", manifest.name),
@@ -33,19 +33,18 @@ fn read(root: &Root) -> Result<BTreeMap<String, u64>, Refusal> {
     }
 }
 
-/// Refuses what would be a step back.
+/// Refuses a release with a lower counter.
 pub fn check(root: &Root, manifest: &ReleaseManifest) -> Result<(), Refusal> {
     let highest = read(root)?.get(&key(manifest)).copied().unwrap_or(0);
     if manifest.counter < highest && !manifest.downgrade {
         let found = format!("{} {} has counter {}", manifest.name, manifest.version, manifest.counter);
-        let message =
-            format!("{found}, and this hub has had {highest}; the release does not say that it is a downgrade");
+        let message = format!("{found}, and this hub has had {highest}; the release is not marked as a downgrade");
         return Err(refuse(Reason::CounterTooLow, message));
     }
     Ok(())
 }
 
-/// Notes that a release was kept. A downgrade lowers nothing.
+/// Records a committed release. A downgrade does not lower the counter.
 pub fn raise(root: &Root, manifest: &ReleaseManifest) -> Result<(), Refusal> {
     let mut counters = read(root)?;
     let highest = counters.entry(key(manifest)).or_default();
@@ -58,6 +57,6 @@ pub fn raise(root: &Root, manifest: &ReleaseManifest) -> Result<(), Refusal> {
 }
 
 /// Removes what a killed helper left unfinished.
-pub fn settle(root: &Root) -> Result<(), Refusal> {
+pub fn clean_up(root: &Root) -> Result<(), Refusal> {
     durable::remove_unfinished(&root.join("var/lib/hub-agent-helper")).map_err(internal("cannot clean up"))
 }

@@ -1,5 +1,6 @@
-//! Changes on disk that are there whole or not at all, also after a power cut: written beside, synced, renamed, the directory synced.
-//! Works only in directories that nobody but the helper can write to: links in them are the helper's own.
+//! Atomic and durable changes on disk, also across a power cut: written to another file, synced,
+//! renamed, and the directory synced. Works only in directories to which nobody but the helper can
+//! write: links in them are the helper's own.
 
 use std::ffi::{CStr, CString, OsStr};
 use std::fs::{self, File};
@@ -11,21 +12,21 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, RenameFlags, openat, renameat_with, unlinkat};
 use rustix::io::Errno;
 
-/// What is not finished has this at the end of its name.
+/// The suffix of unfinished files.
 const UNFINISHED: &str = ".hub-agent-helper-new";
 
-/// Makes a directory that all may read, with its parents.
-pub fn make_dir(path: &Path) -> io::Result<()> {
+/// Creates a directory that all users can read, with its parents.
+pub fn create_dir(path: &Path) -> io::Result<()> {
     if path.is_dir() {
         return Ok(());
     }
     let parent = parent(path);
-    make_dir(parent)?;
+    create_dir(parent)?;
     fs::DirBuilder::new().mode(0o755).create(path)?;
     sync_dir(parent)
 }
 
-/// Replaces a file's content. Does nothing, and says so, when it is that already.
+/// Replaces a file's content. Does nothing and returns false if it is the same.
 pub fn replace(path: &Path, content: &[u8], mode: u32) -> io::Result<bool> {
     if fs::read(path).is_ok_and(|found| found == content) {
         return Ok(false);
@@ -39,7 +40,7 @@ pub fn replace(path: &Path, content: &[u8], mode: u32) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Makes or switches a symbolic link.
+/// Creates or replaces a symbolic link.
 pub fn link(path: &Path, target: &Path) -> io::Result<()> {
     if fs::read_link(path).is_ok_and(|found| found == target) {
         return Ok(());
@@ -50,14 +51,15 @@ pub fn link(path: &Path, target: &Path) -> io::Result<()> {
     rename(&unfinished, path)
 }
 
-/// Renames within one file system. Files in what is renamed have to be synced before.
+/// Renames within one file system. Files in a renamed directory must be synced before.
 pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
     fs::rename(from, to)?;
     sync_dir(parent(to))?;
     if parent(from) != parent(to) { sync_dir(parent(from)) } else { Ok(()) }
 }
 
-/// Removes a file, a link, or a directory with all in it. It is no error when there is none. Links are never followed.
+/// Removes a file, a link, or a directory with its content. A missing path is not an error. Links
+/// are never followed.
 pub fn remove(path: &Path) -> io::Result<()> {
     let removed = match fs::symlink_metadata(path) {
         Ok(found) if found.is_dir() => remove_tree(path),
@@ -71,8 +73,9 @@ pub fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Removes a directory with all in it, however deep: an app may nest its directories further than there are descriptors, or stack. So a
-/// directory in it is emptied into it, until there is nothing left. Links are never followed.
+/// Removes a directory with its content, however deep: an app may nest directories deeper than the
+/// descriptors or the stack allow. So a directory's content is moved up before it is removed, until
+/// nothing is left. Links are never followed.
 fn remove_tree(path: &Path) -> io::Result<()> {
     let within = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let tree = openat(CWD, path, within, Mode::empty())?;
@@ -114,7 +117,7 @@ fn unlink_unless_directory(parent: &OwnedFd, name: &CStr) -> io::Result<bool> {
     }
 }
 
-/// Under a name that nothing has there.
+/// Uses a name that is free there.
 fn move_up(from: &OwnedFd, name: &CStr, to: &OwnedFd, moved: &mut u64) -> io::Result<()> {
     loop {
         *moved += 1;
@@ -142,7 +145,7 @@ pub fn sync_dir(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
 
-/// What is in a directory, by name in order; nothing when it is not there.
+/// The names in a directory, sorted; none if it does not exist.
 pub fn names(path: &Path) -> io::Result<Vec<String>> {
     let entries = match fs::read_dir(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
@@ -156,7 +159,7 @@ pub fn names(path: &Path) -> io::Result<Vec<String>> {
     Ok(names)
 }
 
-/// Removes from a directory what was begun and not finished.
+/// Removes unfinished files from a directory.
 pub fn remove_unfinished(path: &Path) -> io::Result<()> {
     for name in names(path)?.iter().filter(|name| name.ends_with(UNFINISHED)) {
         remove(&path.join(name))?;
@@ -164,7 +167,7 @@ pub fn remove_unfinished(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Bytes that may still be written to the disk a path is on.
+/// Free bytes of the disk of a path.
 pub fn free_bytes(path: &Path) -> io::Result<u64> {
     let found = rustix::fs::statvfs(path)?;
     Ok(found.f_bavail.saturating_mul(found.f_frsize))

@@ -1,5 +1,6 @@
-//! How much of the disk installations leave to others: what the agent's configuration file says, which is root's own. Variables and flags of the
-//! agent's do not come here: whoever took the agent over could have set them.
+//! How much of the disk installations leave free: the setting in the agent's configuration file,
+//! which only root can change. The agent's environment variables and flags are not used: an
+//! attacker who controls the agent could have set them.
 
 use std::io::ErrorKind;
 
@@ -20,19 +21,20 @@ pub fn configured(root: &Root) -> u64 {
         Err(error) => Err(error.to_string()),
     };
     let bytes = read.unwrap_or_else(|error| {
-        log(format_args!("{}: {error}; {DEFAULT} bytes of the disk are left to others", path.display()));
+        log(format_args!("{}: {error}; {DEFAULT} bytes of the disk stay free", path.display()));
         None
     });
     bytes.unwrap_or(DEFAULT)
 }
 
-/// What the file says, if it says anything. The error quotes nothing of the file, which may hold a secret.
+/// The file's setting, if it has one. The error quotes nothing of the file, which may contain a
+/// secret.
 fn read(text: &str) -> Result<Option<u64>, String> {
     let table: Table = text.parse().map_err(|error: toml::de::Error| error.message().to_owned())?;
     match table.get(KEY) {
         None => Ok(None),
         Some(Value::String(size)) => size.parse::<Size>().map(|size| Some(size.0)),
-        Some(_) => Err("it is no string".to_owned()),
+        Some(_) => Err("it is not a string".to_owned()),
     }
     .map_err(|error| format!("{KEY}: {error}"))
 }
@@ -42,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_agents_own_setting_counts() {
+    fn the_setting_of_the_agent_is_used() {
         assert_eq!(read("# disk-headroom = \"1GiB\"\nlog = \"info\""), Ok(None));
         assert_eq!(read("disk-headroom = \"1GiB\""), Ok(Some(1 << 30)));
         assert_eq!(read("disk-headroom = \"0B\""), Ok(Some(0)));

@@ -1,8 +1,9 @@
-//! The part of the agent that is root: it puts releases in place and tells systemd to run them. systemd starts it when somebody connects to
-//! its socket; it ends when nobody has asked for a while, and can be killed at any moment.
+//! The part of the agent that runs as root: it installs releases and has systemd run them. systemd
+//! starts it when a client connects to its socket; it ends after some time without a request, and
+//! can be killed at any moment.
 //!
-//! It trusts nothing it is told. Whatever it acts on was signed with a key that the hub's owner installed, and was copied to where only
-//! root can write before it was checked.
+//! It trusts no request. Every release must be signed with a key that the hub's owner installed,
+//! and is copied to a directory to which only root can write before it is verified.
 
 mod agents;
 mod apps;
@@ -36,23 +37,27 @@ use refusal::refuse;
 use root::Root;
 use systemd::Systemd;
 
-/// Without a question for so long it ends: most of the time there is nothing for it to do, and then it is to cost nothing.
+/// It ends after this time without a request: it has nothing to do most of the time, and must then
+/// cost nothing.
 const IDLE: Duration = Duration::from_secs(30);
 
 /// Installs, runs and removes what hub-agent has downloaded. systemd starts it.
 #[derive(Parser)]
 #[command(version)]
 struct Args {
-    /// Work on the system in this directory. Where it is not /, that system does not run: units are written and nothing is started
+    /// Work on the system in this directory. If it is not /, that system is not running: units are
+    /// written and not started
     #[arg(long, default_value = "/", value_name = "DIR")]
     root: PathBuf,
-    /// Make a socket and listen on it. Without this, standard input is a listening socket, as systemd gives it
+    /// Create a socket and listen on it. Without this option, standard input is a listening socket,
+    /// as systemd passes it
     #[arg(long, value_name = "PATH")]
     listen: Option<PathBuf>,
-    /// Bytes that the disk has to have left after an installation [default: disk-headroom of /etc/hub-agent/config.toml, else 64 MiB]
+    /// Bytes that stay free after an installation [default: disk-headroom of
+    /// /etc/hub-agent/config.toml, else 64 MiB]
     #[arg(long, value_name = "BYTES")]
     disk_headroom: Option<u64>,
-    /// Ask this program in place of systemctl, also where the system does not run
+    /// Run this program instead of systemctl, even if the system is not running
     #[arg(long, value_name = "PROGRAM")]
     systemctl: Option<PathBuf>,
 }
@@ -68,12 +73,12 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &Args) -> io::Result<()> {
-    // What it makes is for all to read; what is not says so.
+    // Created files are readable by all users unless a mode is given.
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
     let root = Root::new(&args.root)?;
     let own = root.join("var/lib/hub-agent-helper");
-    durable::make_dir(&own)?;
-    // Two at work on the same files would undo each other's.
+    durable::create_dir(&own)?;
+    // Two helpers on the same files would undo each other's work.
     let lock = File::options().create(true).truncate(false).write(true).mode(0o600).open(own.join("lock"))?;
     lock.lock()?;
     let listener = match &args.listen {
@@ -89,28 +94,28 @@ fn run(args: &Args) -> io::Result<()> {
     };
     let headroom = args.disk_headroom.unwrap_or_else(|| headroom::configured(&root));
     let systemd = Systemd::of(&root, args.systemctl.clone());
-    let mut helper = Helper { systemd, root, headroom, is_settled: false };
+    let mut helper = Helper { systemd, root, headroom, is_clean: false };
     server::serve(&listener, &mut helper)
 }
 
-/// All the helper can do.
+/// The functions of the helper.
 struct Helper {
     root: Root,
     systemd: Systemd,
     headroom: u64,
-    /// Whether what an earlier request left unfinished has been seen to.
-    is_settled: bool,
+    /// Whether the remains of an earlier request have been cleaned up.
+    is_clean: bool,
 }
 
 impl Helper {
-    /// Does what is asked; the answer as JSON.
+    /// Executes a request. Returns the answer as JSON.
     fn answer(&mut self, request: Request) -> Result<serde_json::Value, Refusal> {
         let apps = Apps { root: &self.root, systemd: &self.systemd, headroom: self.headroom };
-        if !self.is_settled {
-            counters::settle(&self.root)?;
-            apps.settle()?;
-            agents::settle(&self.root)?;
-            self.is_settled = true;
+        if !self.is_clean {
+            counters::clean_up(&self.root)?;
+            apps.clean_up()?;
+            agents::clean_up(&self.root)?;
+            self.is_clean = true;
         }
         let answer = match request {
             Request::StageApp { app_uuid, release_uuid, manifest, signature, file } => {
@@ -126,8 +131,8 @@ impl Helper {
             }
             Request::CleanAgent { in_use, confirmed } => done(agents::clean(&self.root, &in_use, confirmed.as_deref())),
         };
-        // After something went wrong on the way, the next request begins with a look at what is there.
-        self.is_settled = answer.is_ok();
+        // After a failure the next request begins with a cleanup.
+        self.is_clean = answer.is_ok();
         answer
     }
 }
@@ -140,8 +145,8 @@ fn json<T: Serialize>(result: Result<T, Refusal>) -> Result<serde_json::Value, R
     serde_json::to_value(result?).map_err(|error| refuse(Reason::Internal, error))
 }
 
-/// To the journal.
+/// Logs to the journal.
 fn log(text: impl std::fmt::Display) {
-    // Where nobody listens the work goes on.
+    // If standard error is closed, the work continues.
     let _ = writeln!(io::stderr(), "hub-agent-helper: {text}");
 }

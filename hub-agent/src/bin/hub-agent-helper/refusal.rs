@@ -9,7 +9,7 @@ pub fn refuse(reason: Reason, message: impl Display) -> Refusal {
     Refusal { reason, message: message.to_string() }
 }
 
-/// What the system would not do, such as `cannot write the app`.
+/// A failed operation of the system, such as `cannot write the app`.
 pub fn internal(what: impl Display) -> impl FnOnce(Error) -> Refusal {
     move |error| {
         let reason = match error.kind() {

@@ -1,4 +1,5 @@
-//! Whether a release may be installed on this hub, and its file, copied to where only root can write while it is checked.
+//! Verifies whether a release may be installed on this hub, and its file, copied to where only root
+//! can write while it is verified.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -17,20 +18,20 @@ use crate::{counters, durable, log};
 
 const MAX_KEYS: usize = 64;
 
-/// The manifest, if a key of this hub's owner signed it, and it is for this hub.
+/// The manifest, if a key of this hub's owner signed it and it is for this hub.
 pub fn check(root: &Root, kind: ReleaseKind, manifest: &str, signature: &str) -> Result<ReleaseManifest, Refusal> {
     let folder = root.join("etc/hub-agent/release-keys").join(match kind {
         ReleaseKind::Agent => "agent",
         ReleaseKind::App => "app",
     });
     let mut keys = Vec::new();
-    let names = durable::names(&folder).map_err(internal("cannot look for release keys"))?;
+    let names = durable::names(&folder).map_err(internal("cannot list the release keys"))?;
     for name in names.iter().filter(|name| name.ends_with(".pub")).take(MAX_KEYS) {
         let text =
             fs::read_to_string(folder.join(name)).map_err(internal(format_args!("cannot read the key {name}")))?;
         match public_key(&text) {
             Ok(key) => keys.push(key),
-            Err(error) => log(format_args!("{} is no key: {error}", folder.join(name).display())),
+            Err(error) => log(format_args!("{} is not a key: {error}", folder.join(name).display())),
         }
     }
     if keys.is_empty() {
@@ -51,9 +52,9 @@ pub fn check(root: &Root, kind: ReleaseKind, manifest: &str, signature: &str) ->
     Ok(manifest)
 }
 
-/// Copies a file of the agent's to `to`, synced, if it is the one the manifest describes. What else it is is not told: the helper can read
-/// what its askers cannot.
-pub fn take_file(
+/// Copies a file of the agent to `to`, synced, if it is the one in the manifest. Errors reveal
+/// nothing else about the file: the helper can read files that its clients cannot.
+pub fn copy_file(
     root: &Root,
     headroom: u64,
     file: &Path,
@@ -64,7 +65,7 @@ pub fn take_file(
     let mut from = open(root, file).map_err(|error| {
         refuse(Reason::FileUnreadable, format!("{} below the agent's state directory: {error}", file.display()))
     })?;
-    let found = from.metadata().map_err(internal("cannot look at the file"))?;
+    let found = from.metadata().map_err(internal("cannot read the file's metadata"))?;
     if !found.is_file() {
         return Err(refuse(Reason::FileUnreadable, format!("{} is not a regular file", file.display())));
     }
@@ -72,10 +73,11 @@ pub fn take_file(
     if found.len() != manifest.size_bytes {
         return Err(is_another());
     }
-    let free = durable::free_bytes(to.parent().unwrap_or(to)).map_err(internal("cannot see how full the disk is"))?;
+    let free =
+        durable::free_bytes(to.parent().unwrap_or(to)).map_err(internal("cannot read the free space of the disk"))?;
     let needed = manifest.size_bytes.saturating_add(headroom);
     if free < needed {
-        return Err(refuse(Reason::NoSpace, format!("the disk has {free} bytes of room, {needed} are needed")));
+        return Err(refuse(Reason::NoSpace, format!("the disk has {free} free bytes, {needed} are needed")));
     }
     let mut copy = File::options().write(true).create_new(true).mode(mode).open(to).map_err(internal("cannot copy"))?;
     let mut hash = digest::Context::new(&digest::SHA256);
@@ -103,8 +105,9 @@ pub fn take_file(
     }
 }
 
-/// Opens a file below the agent's state directory, by a path on which nothing is a link: part by part, since the agent owns what is there and
-/// may change it at any moment. (openat2 would do it at once, and RestrictSUIDSGID= of the unit forbids it.)
+/// Opens a file below the agent's state directory, by a path without links: component by component,
+/// because the agent owns the directory and may change it at any moment. (openat2 would do it at
+/// once, but RestrictSUIDSGID= of the unit forbids it.)
 fn open(root: &Root, file: &Path) -> io::Result<File> {
     let mut parts = Vec::new();
     for part in file.components() {
@@ -119,6 +122,6 @@ fn open(root: &Root, file: &Path) -> io::Result<File> {
     for parent in parents {
         directory = openat(&directory, *parent, within | OFlags::DIRECTORY, Mode::empty())?;
     }
-    // A named pipe would keep the helper waiting for its other end.
+    // A named pipe would block the helper until its other end is opened.
     Ok(openat(&directory, *name, within | OFlags::NONBLOCK | OFlags::NOCTTY, Mode::empty())?.into())
 }

@@ -1,4 +1,4 @@
-//! The system the helper works on: usually the one that runs.
+//! The system that the helper works on: usually the running one.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ impl Root {
         path.canonicalize().map(Self)
     }
 
-    /// A path in it, written without the slash in front.
+    /// A path in it, without the leading slash.
     pub fn join(&self, path: &str) -> PathBuf {
         self.0.join(path)
     }

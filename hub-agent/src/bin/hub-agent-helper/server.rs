@@ -1,4 +1,5 @@
-//! One question after the other: who asks, what, within bounds of size and time. Never does what is asked: that is `Helper`'s.
+//! Serves one request after the other: checks the peer and reads the request, within bounds of size
+//! and time. Executes nothing itself: `Helper` does.
 
 use std::fs;
 use std::io::{self, ErrorKind, Read, Write};
@@ -11,23 +12,23 @@ use crate::refusal::{internal, refuse};
 use crate::root::Root;
 use crate::{Helper, log};
 
-/// A question has to be there, and an answer taken, within this time: others wait in line.
+/// A request must arrive, and its answer be read, within this time: others are waiting.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The user the agent runs as.
+/// The agent's user.
 const AGENT_USER: &str = "hub-agent";
 
-/// Answers until nobody has asked for as long as the listener's own timeout, if it has one.
+/// Serves until no client has connected for the listener's timeout, if it has one.
 pub fn serve(listener: &UnixListener, helper: &mut Helper) -> io::Result<()> {
     loop {
         match listener.accept() {
             Ok((mut stream, _)) => {
-                let answer = match ask(&mut stream, helper) {
+                let answer = match serve_request(&mut stream, helper) {
                     Ok(answer) => Answer::Ok(answer),
                     Err(refusal) => Answer::Refused(refusal),
                 };
-                if let Err(error) = tell(&mut stream, &answer) {
-                    log(format_args!("nobody took the answer: {error}"));
+                if let Err(error) = send_answer(&mut stream, &answer) {
+                    log(format_args!("the answer could not be sent: {error}"));
                 }
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
@@ -37,12 +38,13 @@ pub fn serve(listener: &UnixListener, helper: &mut Helper) -> io::Result<()> {
     }
 }
 
-fn ask(stream: &mut UnixStream, helper: &mut Helper) -> Result<serde_json::Value, Refusal> {
-    let peer = rustix::net::sockopt::socket_peercred(&*stream).map_err(|error| internal("who asks?")(error.into()))?;
+fn serve_request(stream: &mut UnixStream, helper: &mut Helper) -> Result<serde_json::Value, Refusal> {
+    let peer = rustix::net::sockopt::socket_peercred(&*stream)
+        .map_err(|error| internal("cannot identify the client")(error.into()))?;
     let user_id = peer.uid.as_raw();
     if user_id != 0 && Some(user_id) != agent_user_id(&helper.root) {
-        log(format_args!("refused: user {user_id} may not ask"));
-        return Err(refuse(Reason::Forbidden, "only root and the agent's user may ask"));
+        log(format_args!("refused: user {user_id} may not serve_request"));
+        return Err(refuse(Reason::Forbidden, "only root and the agent's user may call the helper"));
     }
     let line = read_line(stream)?;
     let request: Request =
@@ -59,7 +61,7 @@ fn ask(stream: &mut UnixStream, helper: &mut Helper) -> Result<serde_json::Value
     answer
 }
 
-/// What a request is about, for the log; nothing for one that only looks.
+/// The subject of a request, for the log; `None` for one that changes nothing.
 fn subject(request: &Request) -> Option<String> {
     match request {
         Request::StageApp { app_uuid, release_uuid, .. } => Some(format!("stage {release_uuid} of app {app_uuid}")),
@@ -80,12 +82,12 @@ fn read_line(stream: &mut UnixStream) -> Result<Vec<u8>, Refusal> {
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return Err(refuse(Reason::BadRequest, "the request did not come in time"));
+            return Err(refuse(Reason::BadRequest, "the request did not arrive in time"));
         }
-        // One that sends a byte now and then does not get more time.
+        // A client that sends a byte now and then does not get more time.
         stream.set_read_timeout(Some(left)).map_err(internal("cannot read the request"))?;
         let length = match stream.read(&mut buffer) {
-            Ok(0) => return Err(refuse(Reason::BadRequest, "the request ends before its line does")),
+            Ok(0) => return Err(refuse(Reason::BadRequest, "the request ends before the end of its line")),
             Ok(length) => length,
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => continue,
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
@@ -103,14 +105,15 @@ fn read_line(stream: &mut UnixStream) -> Result<Vec<u8>, Refusal> {
     }
 }
 
-fn tell(stream: &mut UnixStream, answer: &Answer<serde_json::Value>) -> io::Result<()> {
+fn send_answer(stream: &mut UnixStream, answer: &Answer<serde_json::Value>) -> io::Result<()> {
     let mut line = serde_json::to_vec(answer)?;
     line.push(b'\n');
     stream.set_write_timeout(Some(PATIENCE))?;
     stream.write_all(&line)
 }
 
-/// The agent's user as the system's own file has it: the helper needs no network to know who it is.
+/// The agent's user according to the system's own file: the helper must not need a network for
+/// this.
 fn agent_user_id(root: &Root) -> Option<u32> {
     let users = fs::read_to_string(root.join("etc/passwd")).ok()?;
     let line = users.lines().find(|line| line.split(':').next() == Some(AGENT_USER))?;

@@ -1,4 +1,5 @@
-//! Asks systemd to run units, and how they are. By `systemctl`, with arguments in an array: there is no shell between.
+//! Has systemd run units, and reads their states. Uses `systemctl` with separate arguments, without
+//! a shell.
 
 use std::collections::HashMap;
 use std::io;
@@ -15,15 +16,15 @@ use crate::root::Root;
 /// Longer than any unit of an app may take to stop and to start.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Units asked about at once: the answer has to fit into a pipe.
+/// The most units in one request: the answer must fit into a pipe.
 const UNITS_AT_ONCE: usize = 32;
 
 const PROPERTIES: &str =
     "--property=Id,ActiveState,SubState,Result,NRestarts,ExecMainCode,ExecMainStatus,StateChangeTimestampMonotonic";
 
-/// systemd, if it runs the system the helper works on.
+/// systemd, if it runs the system that the helper works on.
 pub struct Systemd {
-    /// What it is asked with.
+    /// The program to call.
     systemctl: Option<PathBuf>,
 }
 
@@ -36,24 +37,25 @@ impl Systemd {
         self.systemctl.is_some()
     }
 
-    /// Has systemd run what is loaded of the unit now.
+    /// Has systemd restart the unit as it is loaded now.
     pub fn restart(&self, unit: &str) -> Result<(), Refusal> {
-        self.start_anew("restart", unit)
+        self.start_with("restart", unit)
     }
 
-    /// Has a unit run that may have ended.
+    /// Starts a unit that may have ended.
     pub fn start(&self, unit: &str) -> Result<(), Refusal> {
-        self.start_anew("start", unit)
+        self.start_with("start", unit)
     }
 
-    fn start_anew(&self, verb: &str, unit: &str) -> Result<(), Refusal> {
-        // One that ended too often would not be started. It is an error when systemd does not know it yet.
+    fn start_with(&self, verb: &str, unit: &str) -> Result<(), Refusal> {
+        // A unit that ended too often would not be started. This fails if systemd does not know the
+        // unit yet.
         let _ = self.systemctl(&["reset-failed", unit]);
         let Err(error) = self.systemctl(&[verb, unit]) else { return Ok(()) };
         let shown = self.systemctl(&["show", PROPERTIES, "--property=LoadState", unit]).map_err(failed)?;
-        match is_the_units_own_fault(&shown) {
+        match is_fault_of_unit(&shown) {
             true => Err(refuse(Reason::StartFailed, error)),
-            // A busy systemd, or a bus that is away, says nothing about the release.
+            // A busy systemd, or an unavailable bus, says nothing about the release.
             false => Err(failed(error)),
         }
     }
@@ -67,19 +69,19 @@ impl Systemd {
         self.systemctl(&["stop", unit]).map(drop).map_err(failed)
     }
 
-    /// Has systemd forget a unit whose file is gone.
+    /// Has systemd forget a unit whose file was removed.
     pub fn forget(&self, unit: &str) -> Result<(), Refusal> {
-        // It is an error when systemd has no failure of it to forget.
+        // This fails if the unit has not failed.
         let _ = self.systemctl(&["reset-failed", unit]);
         self.reload()
     }
 
-    /// Has systemd load units that were written anew.
+    /// Has systemd load changed units.
     pub fn reload(&self) -> Result<(), Refusal> {
         self.systemctl(&["daemon-reload"]).map(drop).map_err(failed)
     }
 
-    /// How units are, by name.
+    /// The states of units, by name.
     pub fn states(&self, units: &[String]) -> Result<HashMap<String, UnitState>, Refusal> {
         let mut states = HashMap::new();
         for units in units.chunks(UNITS_AT_ONCE) {
@@ -93,7 +95,7 @@ impl Systemd {
         Ok(states)
     }
 
-    /// What it says; nothing where systemd does not run the system.
+    /// The output of systemctl; empty if systemd does not run the system.
     fn systemctl(&self, arguments: &[&str]) -> Result<String, String> {
         let Some(systemctl) = &self.systemctl else { return Ok(String::new()) };
         let verb = arguments.first().copied().unwrap_or_default();
@@ -125,16 +127,17 @@ fn run(systemctl: &Path, arguments: &[&str]) -> io::Result<String> {
     let output = child.wait_with_output()?;
     match output.status.success() {
         true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
-        // What follows on the first line is advice for people at a terminal.
+        // The lines after the first are advice for people at a terminal.
         false => {
-            let said = String::from_utf8_lossy(&output.stderr);
-            Err(io::Error::other(said.lines().next().unwrap_or_default().to_owned()))
+            let output_text = String::from_utf8_lossy(&output.stderr);
+            Err(io::Error::other(output_text.lines().next().unwrap_or_default().to_owned()))
         }
     }
 }
 
-/// Whether a unit that was not started is one that cannot be, by the answer of `systemctl show`.
-fn is_the_units_own_fault(shown: &str) -> bool {
+/// Whether the unit itself is the reason that it was not started, by the output of `systemctl
+/// show`.
+fn is_fault_of_unit(shown: &str) -> bool {
     let is = |name: &str, values: &[&str]| {
         let mut lines = shown.lines().filter_map(|line| line.split_once('='));
         lines.any(|(found, value)| found == name && values.contains(&value))
@@ -142,7 +145,7 @@ fn is_the_units_own_fault(shown: &str) -> bool {
     is("ActiveState", &["failed"]) || is("LoadState", &["bad-setting", "error"]) || !is("Result", &["success", ""])
 }
 
-/// The answer of `systemctl show`: a paragraph for each unit, a property on each line.
+/// The output of `systemctl show`: a paragraph per unit, a property per line.
 fn parse(shown: &str, now_micros: u64) -> HashMap<String, UnitState> {
     let mut states = HashMap::new();
     for paragraph in shown.split("\n\n") {
@@ -179,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_release_is_to_blame_when_its_unit_failed() {
+    fn only_a_failed_unit_is_a_fault_of_the_release() {
         let shown = |load: &str, active: &str, result: &str| {
             format!("Id=a.service\nLoadState={load}\nActiveState={active}\nResult={result}\nNRestarts=0\n")
         };
@@ -192,12 +195,12 @@ mod tests {
             ("not-found", "inactive", "success", false),
         ] {
             let shown = shown(load, active, result);
-            assert_eq!(is_the_units_own_fault(&shown), is_its_own, "{shown}");
+            assert_eq!(is_fault_of_unit(&shown), is_its_own, "{shown}");
         }
     }
 
     #[test]
-    fn every_unit_systemctl_shows_is_understood() {
+    fn the_states_of_all_units_are_parsed() {
         let shown = "Id=a.service\nActiveState=active\nSubState=running\nResult=success\nNRestarts=2\nExecMainCode=0\n\
                      ExecMainStatus=0\nStateChangeTimestampMonotonic=5000000\n\n\
                      Id=b.service\nActiveState=activating\nSubState=auto-restart\nResult=exit-code\nNRestarts=7\n\

@@ -1,6 +1,7 @@
-//! The text of an app's unit, from what its supplier says about running it. Pure: reads and writes nothing.
+//! The text of an app's unit, from its manifest. Pure: reads and writes nothing.
 //!
-//! A supplier chooses among what `AppRun` offers and nothing else: whatever is said there becomes a value in the unit, never a setting.
+//! A supplier can only choose among the fields of `AppRun`: each becomes a value in the unit, never
+//! another setting.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -8,11 +9,11 @@ use std::path::Path;
 use hub_protocol::AppUuid;
 use hub_protocol::release::AppRun;
 
-/// Where the agent serves what it hears. Only apps that may listen get to see it.
+/// The directory of the agent's BLE socket. Only apps with permission see it.
 const BLE_DIR: &str = "/run/hub-agent/ble";
 const BLE_DIR_INSIDE: &str = "/run/hub-ble";
 
-/// The unit's name, and that of the folder it keeps its files in.
+/// The name of the unit and of its state directory.
 pub fn name(app: AppUuid) -> String {
     format!("hub-app-{app}")
 }
@@ -21,7 +22,7 @@ pub fn file_name(app: AppUuid) -> String {
     format!("{}.service", name(app))
 }
 
-/// The same for every app. Nothing in it may be loosened by a manifest.
+/// The same for every app. A manifest cannot loosen any of it.
 const SANDBOX: &str = "\
 DynamicUser=yes
 UMask=0077
@@ -53,7 +54,7 @@ SystemCallArchitectures=native
 SystemCallFilter=@system-service
 SystemCallFilter=~@privileged @resources
 SystemCallErrorNumber=EPERM
-# Not the bus, and of the hub's apps only itself.
+# No access to the system bus, nor to other apps.
 InaccessiblePaths=-/run/dbus
 TemporaryFileSystem=/var/lib/hub-apps:ro
 ";
@@ -66,20 +67,21 @@ pub fn text(app: AppUuid, app_name: &str, version: &str, run: &AppRun, files: &P
         text.push('\n');
     };
     let files = files.display().to_string();
-    line("# Written by hub-agent-helper, which writes it anew with every release of the app.".into());
+    line("# Written by hub-agent-helper, which replaces it with every release of the app.".into());
     line("[Unit]".into());
     line(format!("Description=Hub app {app_name} {version}"));
-    // The folder of the BLE socket is there from the start of the hub, the socket once the agent runs.
+    // The directory of the BLE socket exists from the start of the hub, the socket while the agent
+    // runs.
     line("After=network.target hub-agent.service".into());
-    // A hub in the field has nobody to start it again: what is in an app's way may be over tomorrow. Half a minute between its starts
-    // spares the disk.
+    // Nobody restarts an app on a hub in the field, and its problem may be temporary: it is
+    // restarted without limit. Half a minute between starts spares the disk.
     line("StartLimitIntervalSec=0".into());
     line(String::new());
     line("[Service]".into());
     line("Type=exec".into());
     let mut command = quoted(&format!("{files}/{}", run.entry_point));
     for argument in &run.arguments {
-        // systemd puts variables in wherever a dollar sign stands alone.
+        // systemd expands variables after a single dollar sign.
         let _ = write!(command, " {}", quoted(&argument.replace('$', "$$")));
     }
     line(format!("ExecStart={command}"));
@@ -93,7 +95,7 @@ pub fn text(app: AppUuid, app_name: &str, version: &str, run: &AppRun, files: &P
     line("TimeoutStartSec=30".into());
     line("TimeoutStopSec=10".into());
     line(format!("MemoryMax={}", run.memory_bytes));
-    // What it may use is meant, not what of it is in memory.
+    // The limit covers all memory, not only the part that is resident.
     line("MemorySwapMax=0".into());
     line(format!("CPUQuota={}%", run.cpu_percent));
     line("TasksMax=64".into());
@@ -128,7 +130,8 @@ pub fn text(app: AppUuid, app_name: &str, version: &str, run: &AppRun, files: &P
     text
 }
 
-/// A word as systemd.syntax(7) quotes it, with no specifier left in it. Control characters are refused before it comes here.
+/// A word, quoted as in systemd.syntax(7) and without specifiers. Control characters were refused
+/// before.
 fn quoted(word: &str) -> String {
     let mut quoted = String::with_capacity(word.len() + 2);
     quoted.push('"');

@@ -26,12 +26,12 @@ fn has(text: &str, line: &str) -> bool {
     text.lines().any(|found| found == line)
 }
 
-/// Words that would mean something to systemd if they were not escaped.
+/// Words with characters that systemd interprets unless they are escaped.
 const NASTY: [&str; 12] =
     ["", " ", "a b", "100%", "%n", "$HOME", "${HOME}", "say \"hi\"", "back\\slash\\n", ";", "'single'", "ünï #x"];
 
 #[test]
-fn nothing_a_supplier_says_is_more_than_a_word() {
+fn text_of_a_manifest_is_always_one_quoted_word() {
     assert_eq!(quoted("a b"), r#""a b""#);
     assert_eq!(quoted(r#"50% of "\n""#), r#""50%% of \"\\n\"""#);
     let mut run = run();
@@ -43,7 +43,7 @@ fn nothing_a_supplier_says_is_more_than_a_word() {
 }
 
 #[test]
-fn an_app_gets_what_its_manifest_asks_for_and_no_more() {
+fn an_app_gets_only_the_permissions_of_its_manifest() {
     let uuid = "00000000-0000-0000-0000-000000000000";
     let state = format!("StateDirectory=hub-app-{uuid}");
     let ble = "BindReadOnlyPaths=/run/hub-agent/ble:/run/hub-ble";
@@ -62,9 +62,10 @@ fn an_app_gets_what_its_manifest_asks_for_and_no_more() {
     assert!(!full.contains("PrivateNetwork") && !full.contains("IPAddressDeny"), "{full}");
 }
 
-/// The real systemd's opinion. Without it (package systemd) this is left out, or fails when `HUB_TESTS_REQUIRE=1`.
+/// Checked by the real systemd. Without it (package systemd) this is skipped, or fails if
+/// `HUB_TESTS_REQUIRE=1`.
 #[test]
-fn systemd_understands_every_unit_and_calls_it_sandboxed() {
+fn systemd_accepts_every_unit_and_rates_it_as_sandboxed() {
     if Command::new("systemd-analyze").arg("--version").output().is_err() {
         let required = std::env::var_os("HUB_TESTS_REQUIRE").is_some_and(|value| value == "1");
         assert!(!required, "HUB_TESTS_REQUIRE is set, and systemd-analyze is missing (apt-get install systemd)");
@@ -78,8 +79,9 @@ fn systemd_understands_every_unit_and_calls_it_sandboxed() {
     let file = dir.path().join(file_name(app()));
     let analyze = |arguments: &[&str]| {
         let output = Command::new("systemd-analyze").args(arguments).arg(&file).output().unwrap();
-        let said = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
-        (output.status.success(), said)
+        let output_text =
+            [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
+        (output.status.success(), output_text)
     };
     for combination in 0..16 {
         let has = |bit: u32| combination & bit != 0;
@@ -91,10 +93,10 @@ fn systemd_understands_every_unit_and_calls_it_sandboxed() {
         let text = text(app(), "logger", "1.4.2", &run, dir.path());
         std::fs::write(&file, &text).unwrap();
         assert_eq!(analyze(&["verify", "--man=no"]), (true, String::new()), "verify says nothing of\n{text}");
-        let (low, said) = analyze(&["security", "--offline=true", "--threshold=25", "--no-pager"]);
-        assert!(low, "exposure is 2.5 or less\n{said}");
+        let (low, output_text) = analyze(&["security", "--offline=true", "--threshold=25", "--no-pager"]);
+        assert!(low, "exposure is 2.5 or less\n{output_text}");
     }
-    // That it says nothing means something.
+    // The check can fail.
     std::fs::write(&file, std::fs::read_to_string(&file).unwrap().replace("TasksMax=", "TasksMost=")).unwrap();
     assert_ne!(analyze(&["verify", "--man=no"]).1, "");
 }

@@ -1,5 +1,6 @@
-//! Unpacks an app's archive. Owns what may be in one: regular files and directories, within bounds. Everything else refuses the archive,
-//! nothing is left out in silence. Writes below one directory, which is empty and which nobody else can write to.
+//! Unpacks an app's archive. Accepts only regular files and directories, within bounds. Anything
+//! else refuses the archive, and nothing is skipped silently. Writes below one empty directory to
+//! which nobody else can write.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
@@ -18,19 +19,20 @@ const MAX_ENTRIES: u64 = 20_000;
 const MAX_PATH_BYTES: usize = 512;
 const MAX_PATH_PARTS: usize = 16;
 const MAX_NAME_BYTES: usize = 255;
-/// Of a long name, or of extended attributes, which are read as a whole.
+/// The limit of a long name, or of extended attributes, which are read as a whole.
 const MAX_EXTENSION_BYTES: u64 = 64 << 10;
-/// Window of 8 MiB: what RFC 8878 asks decoders to support, and what `zstd` uses up to level 19.
+/// A window of 8 MiB: RFC 8878 requires decoders to support it, and `zstd` uses it up to level 19.
 const MAX_WINDOW_LOG: u32 = 23;
-/// Free room is looked at again after so many bytes.
-const LOOK_EVERY_BYTES: u64 = 16 << 20;
+/// The free space is checked again after this many bytes.
+const CHECK_SPACE_EVERY_BYTES: u64 = 16 << 20;
 
-/// Unpacks `archive` into the directory, and leaves the disk `headroom` bytes. Nothing is synced.
+/// Unpacks `archive` into the directory, and leaves `headroom` bytes of the disk free. Nothing is
+/// synced.
 pub fn unpack(archive: File, into: &Path, headroom: u64) -> Result<(), Refusal> {
     let mut decoder = zstd::Decoder::new(archive).map_err(damaged)?;
     decoder.window_log_max(MAX_WINDOW_LOG).map_err(internal("cannot unpack"))?;
     let mut archive = tar::Archive::new(decoder);
-    let mut unpacking = Unpacking { into, headroom, entries: 0, bytes: 0, looked_at_bytes: None };
+    let mut unpacking = Unpacking { into, headroom, entries: 0, bytes: 0, checked_at_bytes: None };
     let mut long_name = None;
     // Raw: the crate itself would read names and attributes of any length into memory.
     for entry in archive.entries().map_err(damaged)?.raw(true) {
@@ -41,7 +43,7 @@ pub fn unpack(archive: File, into: &Path, headroom: u64) -> Result<(), Refusal> 
             EntryType::XHeader => long_name = read_attributes(&mut entry)?.or(long_name),
             EntryType::XGlobalHeader => {
                 if read_attributes(&mut entry)?.is_some() {
-                    return Err(refused("it gives all its entries one path"));
+                    return Err(refused("it has one path for all its entries"));
                 }
             }
             kind => unpacking.add(&mut entry, kind, long_name.take())?,
@@ -55,22 +57,22 @@ struct Unpacking<'a> {
     headroom: u64,
     entries: u64,
     bytes: u64,
-    looked_at_bytes: Option<u64>,
+    checked_at_bytes: Option<u64>,
 }
 
 impl Unpacking<'_> {
-    /// Takes an entry into account before anything of it is read.
+    /// Counts an entry before anything of it is read.
     fn count(&mut self, size: u64) -> Result<(), Refusal> {
         self.entry()?;
         self.bytes = self.bytes.saturating_add(size).saturating_add(1_024);
         if self.bytes > MAX_UNPACKED_BYTES {
             return Err(refused(format!("it is larger than {MAX_UNPACKED_BYTES} bytes when unpacked")));
         }
-        if self.looked_at_bytes.is_none_or(|before| self.bytes - before >= LOOK_EVERY_BYTES) {
-            self.looked_at_bytes = Some(self.bytes);
-            let free = durable::free_bytes(self.into).map_err(internal("cannot see how full the disk is"))?;
+        if self.checked_at_bytes.is_none_or(|before| self.bytes - before >= CHECK_SPACE_EVERY_BYTES) {
+            self.checked_at_bytes = Some(self.bytes);
+            let free = durable::free_bytes(self.into).map_err(internal("cannot read the free space of the disk"))?;
             if free < size.saturating_add(self.headroom) {
-                return Err(refuse(Reason::NoSpace, "the disk has too little room for the unpacked app"));
+                return Err(refuse(Reason::NoSpace, "the disk has too little space for the unpacked app"));
             }
         }
         Ok(())
@@ -96,13 +98,13 @@ impl Unpacking<'_> {
             return Err(refused(format!("{shown} has a setuid or setgid bit")));
         }
         if kind == EntryType::Directory {
-            return self.make_dirs(&path);
+            return self.create_dirs(&path);
         }
         if name.ends_with(b"/") || path.as_os_str().is_empty() {
             return Err(refused(format!("{shown} is a file named like a directory")));
         }
         if let Some(parent) = path.parent() {
-            self.make_dirs(parent)?;
+            self.create_dirs(parent)?;
         }
         let mode = if mode & 0o111 == 0 { 0o644 } else { 0o755 };
         let mut file = File::options()
@@ -110,7 +112,7 @@ impl Unpacking<'_> {
             .create_new(true)
             .mode(mode)
             .open(self.into.join(&path))
-            .map_err(|error| cannot_make(&path, error))?;
+            .map_err(|error| cannot_create(&path, error))?;
         let size = entry.header().entry_size().map_err(damaged)?;
         let written = copy(entry, &mut file)?;
         if written != size {
@@ -119,22 +121,23 @@ impl Unpacking<'_> {
         Ok(())
     }
 
-    /// Makes a directory and those above it. Those that are there already are fine.
-    fn make_dirs(&mut self, path: &Path) -> Result<(), Refusal> {
-        let mut made = self.into.to_owned();
+    /// Creates a directory and its parents. Existing ones are not an error.
+    fn create_dirs(&mut self, path: &Path) -> Result<(), Refusal> {
+        let mut created = self.into.to_owned();
         for part in path {
-            made.push(part);
-            match fs::DirBuilder::new().mode(0o755).create(&made) {
+            created.push(part);
+            match fs::DirBuilder::new().mode(0o755).create(&created) {
                 Ok(()) => self.entry()?,
-                Err(error) if error.kind() == ErrorKind::AlreadyExists && made.is_dir() => {}
-                Err(error) => return Err(cannot_make(path, error)),
+                Err(error) if error.kind() == ErrorKind::AlreadyExists && created.is_dir() => {}
+                Err(error) => return Err(cannot_create(path, error)),
             }
         }
         Ok(())
     }
 }
 
-/// Reading and writing apart: a damaged archive is the archive's fault, a full disk is not.
+/// Distinguishes reading from writing: a damaged archive is the archive's fault, a full disk is
+/// not.
 fn copy(from: &mut impl Read, to: &mut File) -> Result<u64, Refusal> {
     let mut buffer = vec![0; 64 << 10];
     let mut copied = 0;
@@ -166,8 +169,9 @@ fn read_long_name(entry: &mut Entry<'_, impl Read>) -> Result<Vec<u8>, Refusal> 
     Ok(name)
 }
 
-/// The path among an entry's extended attributes (pax, POSIX.1-2001), if it is there. Times and owners do not matter, and what would
-/// change the entry's size or kind is refused: readers disagree about it, and archives hide things there.
+/// The path in an entry's extended attributes (pax, POSIX.1-2001), if there is one. Times and
+/// owners are ignored. Attributes that change the entry's size or kind are refused: readers
+/// disagree about them, and archives can hide content there.
 fn read_attributes(entry: &mut Entry<'_, impl Read>) -> Result<Option<Vec<u8>>, Refusal> {
     let content = read_extension(entry)?;
     let mut path = None;
@@ -184,7 +188,7 @@ fn read_attributes(entry: &mut Entry<'_, impl Read>) -> Result<Option<Vec<u8>>, 
     Ok(path)
 }
 
-/// The path of an entry, if it stays within the archive. `./` in front, and nothing else like it, is taken away.
+/// The path of an entry, if it stays within the archive. Only a leading `./` is removed.
 fn checked(name: &[u8]) -> Result<PathBuf, Refusal> {
     let text = std::str::from_utf8(name).map_err(|_| refused("it has a name that is not UTF-8"))?;
     if text.len() > MAX_PATH_BYTES {
@@ -203,12 +207,12 @@ fn checked(name: &[u8]) -> Result<PathBuf, Refusal> {
     }
     let is_fine = |part: &str| !matches!(part, "" | "." | "..") && part.len() <= MAX_NAME_BYTES;
     if !text.split('/').all(is_fine) || text.split('/').count() > MAX_PATH_PARTS {
-        return Err(refused(format!("{text:?} is no path of at most {MAX_PATH_PARTS} plain names")));
+        return Err(refused(format!("{text:?} is not a path of at most {MAX_PATH_PARTS} plain names")));
     }
     Ok(PathBuf::from(text))
 }
 
-fn cannot_make(path: &Path, error: io::Error) -> Refusal {
+fn cannot_create(path: &Path, error: io::Error) -> Refusal {
     match error.kind() {
         ErrorKind::AlreadyExists | ErrorKind::NotADirectory | ErrorKind::IsADirectory => {
             refused(format!("{} is in it twice", path.display()))
@@ -217,7 +221,7 @@ fn cannot_make(path: &Path, error: io::Error) -> Refusal {
     }
 }
 
-/// An error while reading is the disk's when the system says so, else the archive's.
+/// A read error is the disk's if the system reported it, else the archive's.
 fn damaged(error: io::Error) -> Refusal {
     match error.raw_os_error() {
         Some(_) => internal("cannot read the archive")(error),

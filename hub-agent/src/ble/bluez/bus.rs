@@ -1,5 +1,6 @@
-//! One connection to the system bus: signs in, makes calls, and hands every message to whoever listens. Reads all there is and then rests
-//! a little, so that a thousand signals a second are some twenty-five wake-ups. Knows nothing of Bluetooth.
+//! One connection to the system bus: authenticates, makes calls, and delivers every message to a
+//! listener. Reads everything that is available and then pauses briefly, so that a thousand signals
+//! a second cause about twenty-five wake-ups. Knows nothing of Bluetooth.
 
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
@@ -14,26 +15,26 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::sync::oneshot;
 
+use super::names::BUS;
 use super::wire::{Kind, Malformed, Message, NO_REPLY_EXPECTED, Outgoing, Value};
 
 const DEFAULT_ADDRESS: &str = "unix:path=/run/dbus/system_bus_socket";
-const BUS: &str = "org.freedesktop.DBus";
 const BUS_PATH: &str = "/org/freedesktop/DBus";
 /// A bluetoothd that hangs must not hang the agent.
 pub const CALL_TIMEOUT: Duration = Duration::from_secs(10);
-const SIGN_IN_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long to let signals gather.
+const AUTHENTICATION_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long signals are collected.
 const REST: Duration = Duration::from_millis(40);
 const READ_BYTES: usize = 64 << 10;
-const MOUTHFUL_BYTES: usize = 16 * READ_BYTES;
+const MAX_READ_BYTES: usize = 16 * READ_BYTES;
 
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    #[error("DBUS_SYSTEM_BUS_ADDRESS is {0:?}; only unix:path= and unix:abstract= are understood")]
+    #[error("DBUS_SYSTEM_BUS_ADDRESS is {0:?}; only unix:path= and unix:abstract= are supported")]
     Address(String),
     #[error("cannot connect to {address}: {error}")]
     Connect { address: String, error: io::Error },
-    #[error("the bus at {address} does not let this user in: {answer}")]
+    #[error("the bus at {address} refuses this user: {answer}")]
     Refused { address: String, answer: String },
 }
 
@@ -54,7 +55,7 @@ impl CallError {
     }
 }
 
-/// A whole message, kept.
+/// A whole message.
 #[derive(Debug)]
 pub struct Reply(Vec<u8>);
 
@@ -78,7 +79,7 @@ pub struct Bus {
 
 #[derive(Debug)]
 struct Shared {
-    /// Not registered with the runtime while signals stream in: it would be woken for each.
+    /// Not registered with the runtime while signals stream in: each would wake it.
     stream: StdUnixStream,
     /// Held while a message is being written.
     writing: Mutex<()>,
@@ -99,11 +100,12 @@ pub fn system_address() -> String {
 }
 
 impl Bus {
-    /// Connects and signs in. Calls are answered only while `Incoming::run` runs; the first has to be `hello`.
+    /// Connects and authenticates. Calls are answered only while `Incoming::run` runs; the first
+    /// must be `hello`.
     pub async fn connect(address: &str) -> Result<(Self, Incoming), ConnectError> {
         let stream = connect_any(address).await?;
-        let signed_in = tokio::time::timeout(SIGN_IN_TIMEOUT, sign_in(stream, address)).await;
-        let stream = signed_in.unwrap_or_else(|_| {
+        let authenticated = tokio::time::timeout(AUTHENTICATION_TIMEOUT, authenticate(stream, address)).await;
+        let stream = authenticated.unwrap_or_else(|_| {
             Err(ConnectError::Refused { address: address.to_owned(), answer: "it does not answer".to_owned() })
         })?;
         let stream = stream.into_std().map_err(|error| ConnectError::Connect { address: address.to_owned(), error })?;
@@ -116,7 +118,7 @@ impl Bus {
         Ok((Self { shared: shared.clone() }, Incoming { shared }))
     }
 
-    /// Gets this connection its name on the bus. The bus serves nobody who has not said hello.
+    /// Requests this connection's name. The bus serves no connection before that.
     pub async fn hello(&self) -> Result<(), CallError> {
         self.bus_call("Hello", "", &[]).await.map(drop)
     }
@@ -125,12 +127,12 @@ impl Bus {
         self.bus_call("AddMatch", "s", &[Value::Str(rule)]).await.map(drop)
     }
 
-    /// A call to the bus itself.
+    /// A call of the bus itself.
     pub async fn bus_call(&self, member: &str, signature: &str, body: &[Value<'_>]) -> Answer {
         self.call(BUS, BUS_PATH, BUS, member, signature, body).await
     }
 
-    /// Every message of this connection has another.
+    /// Each message of this connection has its own serial number.
     pub fn next_serial(&self) -> u32 {
         self.shared.next_serial()
     }
@@ -147,7 +149,8 @@ impl Bus {
         self.call_as(self.next_serial(), destination, path, interface, member, signature, body).await
     }
 
-    /// A call whose answer the listener can tell by its number, and so see in its place among the signals.
+    /// A call with this serial number: the listener recognises its answer in its place among the
+    /// signals.
     #[expect(clippy::too_many_arguments, reason = "they are the parts of a D-Bus call")]
     pub async fn call_as(
         &self,
@@ -188,7 +191,7 @@ impl Bus {
         }
     }
 
-    /// Answers a call that was made to us, if an answer is wanted.
+    /// Answers a call, if an answer is expected.
     pub fn reply(&self, to: &Message<'_>, answer: Result<(&str, &[Value<'_>]), &str>) {
         if to.flags & NO_REPLY_EXPECTED != 0 {
             return;
@@ -213,13 +216,13 @@ impl Bus {
     }
 }
 
-/// Takes in what arrives, answers to our own calls too, in batches.
+/// Processes what arrives, including answers to our own calls, in batches.
 pub trait Listener: Send {
     fn batch(&mut self, messages: &[Message<'_>]);
 }
 
 impl Incoming {
-    /// Reads until the connection is lost, and says why.
+    /// Reads until the connection is lost. Returns why it was.
     pub async fn run(self, mut listener: impl Listener) -> io::Error {
         let error = self.read(&mut listener).await;
         *self.shared.waiting() = None;
@@ -240,8 +243,8 @@ impl Incoming {
                 }
                 Err(error) => return error,
             }
-            match self.take(&buffer, listener) {
-                Ok(taken) => drop(buffer.drain(..taken)),
+            match self.dispatch(&buffer, listener) {
+                Ok(consumed) => drop(buffer.drain(..consumed)),
                 Err(malformed) => return io::Error::new(io::ErrorKind::InvalidData, malformed),
             }
             if buffer.is_empty() && buffer.capacity() > 4 * READ_BYTES {
@@ -251,10 +254,10 @@ impl Incoming {
         }
     }
 
-    /// Reads all there is, a mouthful at most. False when there was nothing.
+    /// Reads what is available, up to a bound. False if there was nothing.
     fn fill(&self, buffer: &mut Vec<u8>, chunk: &mut [u8]) -> io::Result<bool> {
         let before = buffer.len();
-        while buffer.len() < before + MOUTHFUL_BYTES {
+        while buffer.len() < before + MAX_READ_BYTES {
             match (&self.shared.stream).read(chunk) {
                 Ok(0) => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the bus closed the connection")),
                 Ok(count) => buffer.extend_from_slice(chunk.get(..count).unwrap_or_default()),
@@ -266,24 +269,24 @@ impl Incoming {
         Ok(buffer.len() > before)
     }
 
-    /// Registers with the runtime only for as long as there is nothing to read.
+    /// Registers with the runtime only while there is nothing to read.
     async fn readable(&self) -> io::Result<()> {
         UnixStream::from_std(self.shared.stream.try_clone()?)?.readable().await
     }
 
-    fn take(&self, buffer: &[u8], listener: &mut impl Listener) -> Result<usize, Malformed> {
-        let mut taken = 0;
+    fn dispatch(&self, buffer: &[u8], listener: &mut impl Listener) -> Result<usize, Malformed> {
+        let mut consumed = 0;
         let mut messages = Vec::new();
-        while let Some((message, length)) = Message::parse(buffer.get(taken..).unwrap_or_default())? {
+        while let Some((message, length)) = Message::parse(buffer.get(consumed..).unwrap_or_default())? {
             if matches!(message.kind, Kind::Return | Kind::Error) {
-                let whole = buffer.get(taken..taken + length).unwrap_or_default();
+                let whole = buffer.get(consumed..consumed + length).unwrap_or_default();
                 self.shared.answer(&message, whole);
             }
             messages.push(message);
-            taken += length;
+            consumed += length;
         }
         listener.batch(&messages);
-        Ok(taken)
+        Ok(consumed)
     }
 }
 
@@ -301,8 +304,9 @@ impl Shared {
         }
     }
 
-    /// All at once: the socket has room for hundreds of our messages, so one that does not fit means that nobody reads any more. Then the
-    /// connection is ended, which its reader notices.
+    /// Writes the whole message. The socket's buffer has space for hundreds of messages: if one
+    /// does not fit, the other side no longer reads. Then the connection is shut down, which the
+    /// reader notices.
     fn write(&self, message: &[u8]) {
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         if (&self.stream).write_all(message).is_err() {
@@ -312,7 +316,7 @@ impl Shared {
 
     fn answer(&self, message: &Message<'_>, whole: &[u8]) {
         let waiting = self.waiting().as_mut().and_then(|waiting| waiting.remove(&message.reply_serial));
-        // Nobody waits any more for an answer that came too late.
+        // The caller of a late answer has stopped waiting.
         let Some(sender) = waiting else { return };
         let answer = if message.kind == Kind::Error {
             let body = message.body().unwrap_or_default();
@@ -337,7 +341,7 @@ async fn connect_any(address: &str) -> Result<UnixStream, ConnectError> {
     Err(failed.unwrap_or_else(|| ConnectError::Address(address.to_owned())))
 }
 
-/// `None` when the address is of a kind that is not understood.
+/// `None` if this kind of address is not supported.
 async fn connect_one(entry: &str) -> io::Result<Option<UnixStream>> {
     let Some(options) = entry.strip_prefix("unix:") else { return Ok(None) };
     for option in options.split(',') {
@@ -355,7 +359,7 @@ async fn connect_one(entry: &str) -> io::Result<Option<UnixStream>> {
     Ok(None)
 }
 
-/// `%20` and the like, as bus addresses write what they may not hold.
+/// Percent-escapes of bus addresses.
 fn unescape(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text;
@@ -376,14 +380,15 @@ fn unescape(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Says who we are; the bus checks it against what the kernel says.
-async fn sign_in(mut stream: UnixStream, address: &str) -> Result<UnixStream, ConnectError> {
+/// Authenticates as this user; the bus compares that with the kernel's information.
+async fn authenticate(mut stream: UnixStream, address: &str) -> Result<UnixStream, ConnectError> {
     let connect = |error| ConnectError::Connect { address: address.to_owned(), error };
     let user = hex::encode(rustix::process::geteuid().as_raw().to_string());
     stream.write_all(format!("\0AUTH EXTERNAL {user}\r\n").as_bytes()).await.map_err(connect)?;
     let mut answer = Vec::new();
     while !answer.ends_with(b"\r\n") && answer.len() < 512 {
-        // Byte by byte: what comes behind the line is not ours to take. There is one such line in a connection's life.
+        // Byte by byte: what follows the line must not be read here. There is one such line per
+        // connection.
         match stream.read_u8().await {
             Ok(byte) => answer.push(byte),
             Err(error) => return Err(connect(error)),
@@ -402,14 +407,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn escapes_of_bus_addresses_are_read() {
+    fn percent_escapes_are_decoded() {
         for (escaped, plain) in [("/run/a%20b", "/run/a b"), ("%2Ftmp", "/tmp"), ("50%", "50%"), ("a%zzb", "a%zzb")] {
             assert_eq!(unescape(escaped), plain);
         }
     }
 
     #[tokio::test]
-    async fn an_address_of_another_kind_is_named() {
+    async fn an_unsupported_address_is_reported() {
         let error = connect_any("tcp:host=localhost").await.unwrap_err();
         assert!(matches!(error, ConnectError::Address(_)), "{error}");
         let error = connect_any("unix:path=/nonexistent/bus,guid=1").await.unwrap_err();

@@ -1,6 +1,7 @@
-//! What is asked of BlueZ now and then, through `bluer`: which adapters there are, and their power. Each question has a
-//! session of its own, for moments: bluer has a session told of every change of every device, which at a thousand advertisements a second costs
-//! more than all that the agent does with them. What lasts as long as a scan (discovery, monitors, signals) is on the connection in `bus`.
+//! Occasional calls of BlueZ through `bluer`: which adapters exist, and their power. Each call has
+//! a short session of its own, because bluer subscribes a session to every change of every device.
+//! At a thousand advertisements a second that costs more than everything that the agent does with
+//! them. What lasts as long as a scan (discovery, monitors, signals) is on the connection in `bus`.
 
 use std::time::Duration;
 
@@ -8,19 +9,19 @@ use bluer::{Adapter, ErrorKind, InternalErrorKind, Session};
 
 use super::bus::{CALL_TIMEOUT, CallError, system_address};
 
-/// What a session may take beyond its one question: signing in, and being told so.
+/// How long a session may take beyond its one call, for authentication.
 const SESSION_TIMEOUT: Duration = CALL_TIMEOUT.saturating_add(Duration::from_secs(5));
 
-/// How far one gets, and what one finds.
+/// How far the survey came, and what it found.
 #[derive(Debug)]
 pub enum Survey {
     NoBus {
         address: String,
         reason: String,
     },
-    /// Nobody has the name `org.bluez`, and nobody could be started to.
+    /// No program owns the name `org.bluez`, and none could be started.
     NoDaemon,
-    /// bluetoothd does not talk to this user, or not at all.
+    /// bluetoothd does not result this user, or nobody.
     Refused {
         denied: bool,
         reason: String,
@@ -35,9 +36,9 @@ pub struct Surveyed {
     pub powered: bool,
 }
 
-/// A look at the adapters. Changes nothing: scans nothing, switches nothing on.
+/// Lists the adapters. Changes nothing: does not scan, does not power anything on.
 pub async fn survey() -> Survey {
-    ask(async || {
+    run(async || {
         let session = match Session::new().await {
             Ok(session) => session,
             Err(error) => return Ok(Survey::NoBus { address: system_address(), reason: error.message }),
@@ -46,7 +47,7 @@ pub async fn survey() -> Survey {
         names.sort_unstable();
         let mut adapters = Vec::with_capacity(names.len());
         for name in names {
-            adapters.push(look_at(&session.adapter(&name)?).await?);
+            adapters.push(surveyed(&session.adapter(&name)?).await?);
         }
         Ok(Survey::Adapters(adapters))
     })
@@ -57,7 +58,7 @@ pub async fn survey() -> Survey {
     })
 }
 
-async fn look_at(adapter: &Adapter) -> bluer::Result<Surveyed> {
+async fn surveyed(adapter: &Adapter) -> bluer::Result<Surveyed> {
     Ok(Surveyed {
         name: adapter.name().to_owned(),
         address: adapter.address().await?.to_string(),
@@ -65,25 +66,23 @@ async fn look_at(adapter: &Adapter) -> bluer::Result<Surveyed> {
     })
 }
 
-/// Switches an adapter, `hci0` or the like, on or off.
+/// Switches an adapter, such as `hci0`, on or off.
 pub async fn set_powered(adapter_name: &str, on: bool) -> Result<(), CallError> {
     let adapter_name = adapter_name.to_owned();
-    ask(async move || Session::new().await?.adapter(&adapter_name)?.set_powered(on).await).await
+    run(async move || Session::new().await?.adapter(&adapter_name)?.set_powered(on).await).await
 }
 
-/// Runs the question on a runtime of its own, with which everything that bluer started ends: the tasks of a session outlive it by half a
-/// minute, and all that time the bus would gather signals for them.
-async fn ask<T: Send + 'static>(
-    question: impl AsyncFnOnce() -> bluer::Result<T> + Send + 'static,
-) -> Result<T, CallError> {
-    let asked = tokio::task::spawn_blocking(move || {
+/// Runs the call on a runtime of its own, which ends everything that bluer started: the tasks of a
+/// session outlive it by half a minute, during which the bus would collect signals for them.
+async fn run<T: Send + 'static>(call: impl AsyncFnOnce() -> bluer::Result<T> + Send + 'static) -> Result<T, CallError> {
+    let running = tokio::task::spawn_blocking(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let answer = runtime.block_on(async { tokio::time::timeout(SESSION_TIMEOUT, question()).await });
+        let result = runtime.block_on(async { tokio::time::timeout(SESSION_TIMEOUT, call()).await });
         runtime.shutdown_background();
-        std::io::Result::Ok(answer)
+        std::io::Result::Ok(result)
     });
-    match asked.await {
-        Ok(Ok(Ok(answer))) => answer.map_err(call_error),
+    match running.await {
+        Ok(Ok(Ok(result))) => result.map_err(call_error),
         Ok(Ok(Err(_))) => Err(CallError::Timeout),
         Ok(Err(_)) | Err(_) => Err(CallError::Disconnected),
     }
@@ -98,7 +97,7 @@ fn call_error(error: bluer::Error) -> CallError {
     CallError::Remote { name, message: error.message }
 }
 
-/// Nobody has the name, or whoever should have been started to take it could not be.
+/// No program owns the name, or the program that should own it could not be started.
 fn is_absence(error: &str) -> bool {
     let of_the_bus = error.strip_prefix("org.freedesktop.DBus.Error.");
     of_the_bus.is_some_and(|name| matches!(name, "ServiceUnknown" | "NameHasNoOwner") || name.starts_with("Spawn."))

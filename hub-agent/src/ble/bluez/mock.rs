@@ -1,5 +1,5 @@
-//! Drives the mocked bluetoothd of `tests/system/dbusmock` from a test. Where that cannot run, a test that wants it says so and is skipped,
-//! or fails when `HUB_TESTS_REQUIRE=1`.
+//! Controls the mocked bluetoothd of `tests/system/dbusmock`. Where that cannot run, a test that
+//! needs it is reported as skipped, or fails if `HUB_TESTS_REQUIRE=1`.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -7,9 +7,9 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use serde_json::{Value, json};
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/system/dbusmock/mock-bluez");
-/// What the script ends with when the machine lacks something.
+/// The script's exit code when the machine lacks something.
 const MISSING: i32 = 75;
-/// The folder to put the bus in; any will do unless this is set.
+/// The folder of the bus; a temporary one unless this is set.
 pub const BUS_FOLDER: &str = "HUB_TESTS_BUS_FOLDER";
 
 pub struct Mock {
@@ -37,7 +37,7 @@ impl Mock {
             let why = String::from_utf8_lossy(&output.stderr).into_owned();
             assert_eq!(output.status.code(), Some(MISSING), "the mock does not start: {why}");
             assert!(std::env::var_os("HUB_TESTS_REQUIRE").is_none(), "HUB_TESTS_REQUIRE is set: {why}");
-            // Not by a macro: the test runner would keep it to itself.
+            // Not by a macro, whose output the test runner captures.
             let _ = writeln!(std::io::stderr(), "skipped: needs the mocked bluetoothd: {}", why.trim());
             return None;
         };
@@ -45,9 +45,9 @@ impl Mock {
         Some(Self { process, orders, answers, address })
     }
 
-    /// Gives an order and waits for its answer, which must be that it was carried out.
+    /// Sends an order and waits for the answer, which must be a success.
     pub fn order(&mut self, order: Value) -> Value {
-        writeln!(self.orders.as_mut().expect("it runs"), "{order}").expect("it takes orders");
+        writeln!(self.orders.as_mut().expect("it runs"), "{order}").expect("it accepts orders");
         let answer = self.answer();
         assert_eq!(answer["ok"], json!(true), "{order} gave {answer}");
         answer
@@ -62,7 +62,7 @@ impl Mock {
 
 impl Drop for Mock {
     fn drop(&mut self) {
-        // The end of its input is its end.
+        // It ends when its input is closed.
         self.orders = None;
         let _ = self.process.wait();
     }

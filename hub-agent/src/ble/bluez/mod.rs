@@ -1,11 +1,14 @@
-//! The machine's adapters, through BlueZ over D-Bus. The only place that knows D-Bus and bluer. Owns which adapters are scanned, and that
-//! scanning goes on whatever happens to the bus, to bluetoothd or to a controller. There is one connection with one subscription, and every
-//! value is read from the signals: an advertisement costs no call.
+//! The machine's adapters, through BlueZ over D-Bus. Only this module and those below it know D-Bus
+//! and bluer. Decides which adapters are scanned, and keeps scanning whatever happens to the bus,
+//! to bluetoothd or to a controller. One connection with one subscription delivers every value as a
+//! signal: an advertisement needs no call.
 
 mod bus;
 pub mod control;
 mod monitor;
+mod names;
 mod scanner;
+mod shared;
 mod wire;
 mod world;
 
@@ -15,7 +18,7 @@ mod mock;
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use hub_protocol::Timestamp;
@@ -25,21 +28,19 @@ use tokio::task::{AbortHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use self::bus::{Bus, CallError, Listener, system_address};
+use self::names::{BLUEZ, BUS, OBJECT_MANAGER, PROPERTIES};
 use self::scanner::Scanner;
+use self::shared::Shared;
 use self::wire::{Kind, Message, Value};
 use self::world::World;
 use super::reports::Pipeline;
-use super::{RadioConfig, now};
+use super::types::{RadioConfig, now};
 
-const BLUEZ: &str = "org.bluez";
-const BUS: &str = "org.freedesktop.DBus";
-const PROPERTIES: &str = "org.freedesktop.DBus.Properties";
-const OBJECT_MANAGER: &str = "org.freedesktop.DBus.ObjectManager";
 const TICK: Duration = Duration::from_secs(1);
 const FIRST_RETRY: Duration = Duration::from_secs(1);
 const LAST_RETRY: Duration = Duration::from_secs(30);
 
-/// What is told to the outside besides what is heard.
+/// What is published beside the advertisements.
 pub struct Outputs {
     pub adapters: watch::Sender<Vec<Adapter>>,
     pub trouble: watch::Sender<Option<String>>,
@@ -53,7 +54,7 @@ pub fn start(
     cancel: CancellationToken,
 ) {
     let supervisor = Supervisor {
-        shared: Shared { world: Arc::new(Mutex::new(World::new(pipeline))), changes: watch::Sender::new(0) },
+        shared: Shared::new(World::new(pipeline)),
         config: Arc::new(config),
         outputs,
         roles,
@@ -62,31 +63,12 @@ pub fn start(
     tokio::spawn(supervisor.run(cancel));
 }
 
-/// What the listener, the supervisor and the scanners share.
-#[derive(Clone, Debug)]
-struct Shared {
-    world: Arc<Mutex<World>>,
-    /// Counts changes of adapters and of bluetoothd's presence.
-    changes: watch::Sender<u64>,
-}
-
-impl Shared {
-    /// Held for moments only, and never across an await.
-    fn world(&self) -> MutexGuard<'_, World> {
-        self.world.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn note_change(&self) {
-        self.changes.send_modify(|count| *count += 1);
-    }
-}
-
 struct Supervisor {
     shared: Shared,
     config: Arc<RadioConfig>,
     outputs: Outputs,
     roles: watch::Receiver<BTreeMap<String, AdapterRole>>,
-    /// Addresses of adapters that are expected: configured, or seen before.
+    /// Addresses of the expected adapters: configured, or seen before.
     known: BTreeSet<String>,
 }
 
@@ -109,7 +91,7 @@ impl Supervisor {
         self.shared.world().pipeline().finish(now());
     }
 
-    /// Scans until the connection is lost, and says why it was.
+    /// Scans until the connection is lost. Returns why it was.
     async fn connection(&mut self, tasks: &mut JoinSet<()>) -> String {
         let (bus, incoming) = match Bus::connect(&system_address()).await {
             Ok(connected) => connected,
@@ -139,7 +121,8 @@ impl Supervisor {
         ] {
             bus.add_match(rule).await?;
         }
-        // Where bluetoothd is started on demand, this is the demand. Where it is not, the name's owner will be announced.
+        // Where bluetoothd is started on demand, this call starts it. Otherwise the owner of its
+        // name will be announced.
         let _ = bus.bus_call("StartServiceByName", "su", &[Value::Str(BLUEZ), Value::Int(0)]).await;
         if let Ok(reply) = bus.bus_call("GetNameOwner", "s", &[Value::Str(BLUEZ)]).await {
             let mut world = self.shared.world();
@@ -178,7 +161,7 @@ impl Supervisor {
         }
     }
 
-    /// Asks for everything there is; the listener takes in the answer. True when there was one.
+    /// Requests all objects; the listener processes the answer. Returns whether there was one.
     async fn load(&self, bus: &Bus) -> bool {
         let serial = bus.next_serial();
         self.shared.world().listing = serial;
@@ -189,7 +172,7 @@ impl Supervisor {
         listed.is_ok()
     }
 
-    /// A scanner for every adapter that is to be used and is there, and none for any other.
+    /// Runs a scanner for every adapter that is present and selected, and for no other.
     fn reconcile(
         &mut self,
         bus: &Bus,
@@ -218,11 +201,11 @@ impl Supervisor {
         }
         for address in &self.known {
             if !present.iter().any(|(there, _)| there == address) {
-                self.absent(address, "the adapter is not there: unplugged, or its driver has failed");
+                self.absent(address, "the adapter is missing: unplugged, or its driver has failed");
             }
         }
         if present.is_empty() {
-            self.trouble("there is no Bluetooth adapter to scan with (hub-agent check tells what there is)");
+            self.trouble("there is no Bluetooth adapter to scan with (hub-agent check shows what there is)");
         } else {
             self.outputs.trouble.send_if_modified(|trouble| trouble.take().is_some());
         }
@@ -236,7 +219,7 @@ impl Supervisor {
         self.publish();
     }
 
-    /// An adapter that cannot be used: no blindness where an operator does not want it to scan.
+    /// Notes an adapter that cannot be used. It is not blind if an operator has disabled it.
     fn absent(&self, address: &str, reason: &str) {
         let health = self.shared.world().pipeline().health().clone();
         if !scanner::is_scanner(&self.roles.borrow(), address) {
@@ -257,7 +240,8 @@ impl Supervisor {
         }
     }
 
-    /// Told once a second at most: BlueZ restarts discovery every few seconds, which is over before it matters to anyone.
+    /// Published once a second at most: BlueZ restarts discovery every few seconds, which ends
+    /// before it matters.
     fn publish(&self) {
         let mut adapters: Vec<_> = self.shared.world().adapters().map(|(_, seen)| seen.adapter.clone()).collect();
         adapters.sort_by(|a, b| a.address.cmp(&b.address));
@@ -269,7 +253,7 @@ impl Supervisor {
     }
 }
 
-/// Takes in what arrives on the connection.
+/// Processes what arrives on the connection.
 struct Signals {
     shared: Shared,
     bus: Bus,
@@ -304,7 +288,7 @@ fn listing(world: &mut World, message: &Message<'_>, at: Timestamp) -> bool {
     true
 }
 
-/// True when adapters or bluetoothd's presence changed.
+/// True if adapters or bluetoothd's presence changed.
 fn signal(world: &mut World, message: &Message<'_>, at: Timestamp) -> bool {
     let Ok(body) = message.body() else { return false };
     match (message.interface, message.member, body.as_slice()) {
@@ -312,7 +296,7 @@ fn signal(world: &mut World, message: &Message<'_>, at: Timestamp) -> bool {
             world.set_owner(owner);
             true
         }
-        // Anyone may send us a signal; only bluetoothd is believed.
+        // Every program can send a signal; only those of bluetoothd are processed.
         _ if world.owner.is_empty() || message.sender != world.owner => false,
         (PROPERTIES, "PropertiesChanged", [Value::Str(interface), properties, invalidated]) => {
             world.changed(message.path, interface, properties, invalidated.items(), at)

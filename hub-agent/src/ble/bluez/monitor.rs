@@ -1,26 +1,28 @@
-//! Listening passively: the advertisement monitors that bluetoothd calls back on, and the answers to its calls. BlueZ has no "everything"
-//! to ask for, so the monitors name the first byte of what nearly every advertiser sends.
+//! Passive scanning: the advertisement monitors on which bluetoothd calls back, and the answers to
+//! its calls. BlueZ has no monitor for all advertisements, so the monitors select the first bytes
+//! of what nearly every advertiser sends.
 
 use std::collections::HashMap;
 
-use super::OBJECT_MANAGER;
 use super::bus::Bus;
+use super::names::OBJECT_MANAGER;
 use super::wire::{Message, Value};
 
 const MONITOR: &str = "org.bluez.AdvertisementMonitor1";
-/// Where the monitors of all adapters are, each adapter's under its own name.
+/// The path of all monitors; each adapter's are under its own name.
 const ROOT: &str = "/hub_agent/monitors";
 const UNKNOWN_METHOD: &str = "org.freedesktop.DBus.Error.UnknownMethod";
 
-/// Kinds of advertising data, as Bluetooth assigns them.
+/// Types of advertising data, as assigned by Bluetooth.
 const FLAGS: u8 = 0x01;
 const SERVICE_DATA_16: u8 = 0x16;
 const MANUFACTURER: u8 = 0xff;
 
-/// What to listen for: kind of data, and how it begins. Each is a monitor of its own: bluetoothd 5.66 corrupts its memory and dies over a
-/// monitor with several patterns. The kernel takes 32 monitors an adapter.
+/// The patterns: the type of data and its first bytes. Each is a monitor of its own: bluetoothd
+/// 5.66 corrupts its memory and crashes on a monitor with several patterns. The kernel accepts 32
+/// monitors per adapter.
 const PATTERNS: [(u8, &[u8]); 32] = [
-    // Nearly everyone sends flags, and these are the combinations that are seen.
+    // Nearly every advertiser sends flags, and these combinations occur.
     (FLAGS, &[0x06]),
     (FLAGS, &[0x04]),
     (FLAGS, &[0x02]),
@@ -33,7 +35,7 @@ const PATTERNS: [(u8, &[u8]); 32] = [
     (FLAGS, &[0x0a]),
     (FLAGS, &[0x0e]),
     (FLAGS, &[0x12]),
-    // Beacons that send no flags, by the formats there are.
+    // Beacons that send no flags, by their formats.
     (SERVICE_DATA_16, &[0xaa, 0xfe]),
     (SERVICE_DATA_16, &[0xd2, 0xfc]),
     (SERVICE_DATA_16, &[0x95, 0xfe]),
@@ -56,7 +58,7 @@ const PATTERNS: [(u8, &[u8]); 32] = [
     (MANUFACTURER, &[0xff, 0xff]),
 ];
 
-/// What bluetoothd made of the monitors of an adapter.
+/// The state of an adapter's monitors at bluetoothd.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Monitors {
     pub active: usize,
@@ -70,11 +72,11 @@ impl Monitors {
     }
 }
 
-/// Every adapter's monitors, by the path they are registered under.
+/// The monitors of every adapter, by the path under which they are registered.
 #[derive(Debug, Default)]
 pub struct Registry(HashMap<String, Monitors>);
 
-/// Where the monitors of an adapter are.
+/// The path of an adapter's monitors.
 pub fn root_of(adapter_path: &str) -> String {
     format!("{ROOT}/{}", adapter_path.rsplit('/').next().unwrap_or_default())
 }
@@ -84,12 +86,12 @@ impl Registry {
         self.0.get(root).copied().unwrap_or_default()
     }
 
-    /// The monitors were unregistered: what was known of them no longer holds.
+    /// The monitors were unregistered: their state is no longer valid.
     pub fn forget(&mut self, root: &str) {
         self.0.remove(root);
     }
 
-    /// Answers a call of bluetoothd's. True when the state of a monitor changed.
+    /// Answers a call of bluetoothd. True if the state of a monitor changed.
     pub fn answer(&mut self, bus: &Bus, call: &Message<'_>) -> bool {
         match (call.interface, call.member) {
             (OBJECT_MANAGER, "GetManagedObjects") if call.path.starts_with(ROOT) => {

@@ -1,5 +1,7 @@
-//! Keeps one adapter listening: switches it on, starts discovery, watches that advertisements arrive (not that `Discovering` is true), and
-//! climbs a ladder when they do not: discovery anew, power off and on, then it says so and tries again ever less often. Never gives up.
+//! Keeps one adapter listening: powers it on, starts discovery, and watches that advertisements
+//! arrive (not that `Discovering` is true). If none arrive, it escalates: restarts discovery,
+//! power-cycles the adapter, then reports the hub blind and tries again with growing intervals.
+//! Never gives up.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,12 +13,16 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::bus::{Bus, CallError};
+use super::names::BLUEZ;
+use super::shared::Shared;
 use super::wire::Value;
 use super::world::{ADAPTER, MONITOR_MANAGER, Seen};
-use super::{BLUEZ, Shared, control, monitor};
-use crate::ble::{Health, RadioConfig, ScanMode, now};
+use super::{control, monitor};
+use crate::ble::health::Health;
+use crate::ble::types::{RadioConfig, now};
+use crate::config::ScanMode;
 
-/// BlueZ switches discovery off and on by itself; longer than this it is not its own doing.
+/// BlueZ itself switches discovery off and on; a longer pause has another cause.
 const GRACE: Duration = Duration::from_secs(2);
 const MONITOR_TIMEOUT: Duration = Duration::from_secs(8);
 const POWER_TIMEOUT: Duration = Duration::from_secs(5);
@@ -33,34 +39,34 @@ pub struct Scanner {
     roles: watch::Receiver<BTreeMap<String, AdapterRole>>,
     address: String,
     path: String,
-    /// Scanning had ended, or not begun.
+    /// Scanning has ended, or not begun.
     down: bool,
-    /// Advertisements noticed so far.
+    /// Advertisements counted so far.
     heard: u64,
     is_passive: bool,
-    /// Listening passively was tried and came to nothing.
+    /// Passive scanning was tried and failed.
     passive_failed: bool,
     silent_since: Timestamp,
-    /// The ladder is being climbed because of silence.
+    /// The escalation was caused by silence.
     silence_noticed: bool,
-    /// How long to leave the adapter alone when the ladder did not help. Doubles each time.
+    /// How long to leave the adapter alone after the escalation did not help. Doubles each time.
     patience: Duration,
 }
 
-/// How scanning is begun; each is a rung of the ladder.
+/// How scanning is started: the steps of the escalation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Rung {
+enum Step {
     Start,
     Restart,
     PowerCycle,
 }
 
-/// What became of watching.
+/// The outcome of watching.
 enum Watched {
     Heard,
     Silence,
     Stopped(&'static str),
-    RoleTaken,
+    RoleChanged,
 }
 
 impl Scanner {
@@ -93,53 +99,53 @@ impl Scanner {
 
     /// Runs until aborted.
     pub async fn run(mut self) {
-        let mut rung = Rung::Start;
+        let mut step = Step::Start;
         let mut failures = 0;
         loop {
             if !self.is_scanner() {
                 self.rest().await;
-                rung = Rung::Start;
+                step = Step::Start;
             }
-            if rung != Rung::Start {
+            if step != Step::Start {
                 self.health.restarted(&self.address);
             }
-            match self.begin(rung).await {
+            match self.start(step).await {
                 Ok(()) => {
                     failures = 0;
-                    rung = self.watch(rung).await;
+                    step = self.watch(step).await;
                 }
                 Err(reason) => {
                     self.blind(now(), &reason);
                     failures += 1;
-                    rung = if failures > 1 { Rung::PowerCycle } else { Rung::Restart };
+                    step = if failures > 1 { Step::PowerCycle } else { Step::Restart };
                     self.pause(backoff(FIRST_RETRY, failures - 1, LAST_RETRY)).await;
                 }
             }
         }
     }
 
-    /// Another role was given: lets go of the adapter until it is a scanner again.
+    /// The adapter has another role: releases it until it is a scanner again.
     async fn rest(&mut self) {
         self.shared.world().set_reporting(&self.path, false);
-        self.end().await;
+        self.stop().await;
         self.health.disabled(&self.address, now());
         self.down = true;
         let address = self.address.clone();
         let _ = self.roles.wait_for(|roles| is_scanner(roles, &address)).await;
     }
 
-    /// Makes the adapter listen, or says why it does not.
-    async fn begin(&mut self, rung: Rung) -> Result<(), String> {
-        if rung == Rung::PowerCycle && self.seen().is_some_and(|seen| seen.adapter.powered) {
+    /// Starts scanning. The error is the reason why that failed.
+    async fn start(&mut self, step: Step) -> Result<(), String> {
+        if step == Step::PowerCycle && self.seen().is_some_and(|seen| seen.adapter.powered) {
             self.set_powered(false).await?;
         }
         if self.seen().is_some_and(|seen| !seen.adapter.powered) {
             self.set_powered(true).await?;
         }
-        if rung != Rung::Start {
-            self.end().await;
+        if step != Step::Start {
+            self.stop().await;
         }
-        // Before the call: what is heard may arrive ahead of its answer.
+        // Before the call: advertisements may arrive before its answer.
         self.shared.world().set_reporting(&self.path, true);
         self.is_passive = match self.config.mode {
             ScanMode::Active => false,
@@ -147,17 +153,17 @@ impl Scanner {
             ScanMode::Auto => !self.passive_failed && self.seen().is_some_and(|seen| seen.passive),
         };
         if self.is_passive {
-            match self.begin_passive().await {
+            match self.start_passive().await {
                 Err(reason) if self.config.mode == ScanMode::Auto => {
-                    self.give_up_passive(&reason);
-                    self.end().await;
+                    self.abandon_passive(&reason);
+                    self.stop().await;
                     self.is_passive = false;
                 }
                 outcome => outcome?,
             }
         }
         if !self.is_passive {
-            self.begin_active().await?;
+            self.start_active().await?;
         }
         if self.down {
             self.down = false;
@@ -168,10 +174,10 @@ impl Scanner {
         Ok(())
     }
 
-    async fn begin_active(&self) -> Result<(), String> {
+    async fn start_active(&self) -> Result<(), String> {
         let filter = Value::Dict(vec![
             (Value::Str("Transport"), Value::string("le")),
-            // Without it an unchanged beacon would be heard once.
+            // Without it an unchanged beacon would be reported once only.
             (Value::Str("DuplicateData"), Value::boolean(true)),
         ]);
         self.bus
@@ -179,20 +185,20 @@ impl Scanner {
             .await
             .map_err(|error| self.refused("the discovery filter", &error))?;
         match self.adapter_call("StartDiscovery").await {
-            // Ours from before.
+            // Our own, from before.
             Err(error) if error.is("InProgress") && self.seen().is_some_and(|seen| seen.is_discovering()) => Ok(()),
             outcome => outcome.map_err(|error| self.refused("discovery", &error)),
         }
     }
 
-    async fn begin_passive(&mut self) -> Result<(), String> {
-        const HINT: &str = "bluetoothd listens passively only when started with --experimental";
+    async fn start_passive(&mut self) -> Result<(), String> {
+        const HINT: &str = "bluetoothd scans passively only when started with --experimental";
         let root = monitor::root_of(&self.path);
         let body = [Value::Str(&root)];
         let registered = self.bus.call(BLUEZ, &self.path, MONITOR_MANAGER, "RegisterMonitor", "o", &body).await;
         match registered {
             Err(error) if error.is("UnknownMethod") => return Err(format!("bluetoothd has no monitors; {HINT}")),
-            // Ours from before.
+            // Our own, from before.
             Err(error) if error.is("AlreadyExists") => {}
             Err(error) => return Err(format!("{}; {HINT}", self.refused("advertisement monitors", &error))),
             Ok(_) => {}
@@ -205,21 +211,21 @@ impl Scanner {
         let decided = tokio::time::timeout(MONITOR_TIMEOUT, decided).await.is_ok();
         match self.shared.world().monitors.state(&root) {
             state if state.all_active() => Ok(()),
-            _ if decided => Err("the controller does not take the advertisement monitors".to_owned()),
+            _ if decided => Err("the controller does not accept the advertisement monitors".to_owned()),
             _ => Err("bluetoothd does not activate the advertisement monitors".to_owned()),
         }
     }
 
-    fn give_up_passive(&mut self, reason: &str) {
+    fn abandon_passive(&mut self, reason: &str) {
         tracing::info!(adapter = self.address, reason, "scanning actively instead of passively");
         self.passive_failed = true;
     }
 
-    /// Lets go of whatever scanning there was. An error means that there was none.
-    async fn end(&self) {
+    /// Ends any scanning. An error means that there was none.
+    async fn stop(&self) {
         let _ = self.adapter_call("StopDiscovery").await;
         let root = monitor::root_of(&self.path);
-        // Not while they are being taken in: bluetoothd 5.66 does not survive that.
+        // Not while they are being registered: bluetoothd 5.66 crashes.
         if self.shared.world().monitors.state(&root).all_active() {
             let body = [Value::Str(&root)];
             let _ = self.bus.call(BLUEZ, &self.path, MONITOR_MANAGER, "UnregisterMonitor", "o", &body).await;
@@ -244,12 +250,12 @@ impl Scanner {
 
     fn refused(&self, what: &str, error: &CallError) -> String {
         if error.is("UnknownObject") || error.is("UnknownMethod") {
-            // It has gone and we missed its farewell.
+            // It was removed and the signal was missed.
             self.shared.world().removed(&self.path, &[Value::Str(ADAPTER)]);
             self.shared.note_change();
         }
         let hint = if error.is("AccessDenied") {
-            "; this user may not use Bluetooth (hub-agent check says how to mend it)"
+            "; this user may not use Bluetooth (hub-agent check shows how to fix it)"
         } else if error.is("Blocked") {
             "; try: rfkill unblock bluetooth"
         } else {
@@ -258,46 +264,46 @@ impl Scanner {
         format!("bluetoothd refuses {what}: {error}{hint}")
     }
 
-    /// Watches a scan until something has to be done about it: gives the rung to go on with.
-    async fn watch(&mut self, mut rung: Rung) -> Rung {
-        let mut patience = if rung == Rung::Start { self.config.silence } else { self.config.silence / 2 };
-        let mut ladder_done = false;
+    /// Watches a scan until something has to be done. Returns the next step.
+    async fn watch(&mut self, mut step: Step) -> Step {
+        let mut patience = if step == Step::Start { self.config.silence } else { self.config.silence / 2 };
+        let mut is_escalated = false;
         loop {
             match self.watch_for(patience).await {
                 Watched::Heard => {
-                    if rung != Rung::Start && !ladder_done && self.silence_noticed {
-                        let reason = "nothing arrived until scanning was started anew";
+                    if step != Step::Start && !is_escalated && self.silence_noticed {
+                        let reason = "no advertisement arrived until scanning was restarted";
                         self.health.was_blind(&self.address, self.silent_since, now(), reason);
                         tracing::warn!(adapter = self.address, since = %self.silent_since, reason, "the hub was blind");
                     }
-                    (rung, patience, ladder_done) = (Rung::Start, self.config.silence, false);
+                    (step, patience, is_escalated) = (Step::Start, self.config.silence, false);
                     self.silent_since = now();
                     self.silence_noticed = false;
                     self.patience = self.config.silence * 2;
                 }
-                Watched::Silence if rung == Rung::PowerCycle && !ladder_done => {
-                    self.nothing_helped();
-                    ladder_done = true;
+                Watched::Silence if step == Step::PowerCycle && !is_escalated => {
+                    self.note_no_effect();
+                    is_escalated = true;
                     patience = self.patience;
                     self.patience = (self.patience * 2).min(LONGEST_PATIENCE.max(self.config.silence));
                 }
                 Watched::Silence => {
                     if self.is_passive && self.config.mode == ScanMode::Auto && self.heard == 0 {
-                        self.give_up_passive("nothing was heard passively");
+                        self.abandon_passive("nothing was received passively");
                     }
                     self.silence_noticed = true;
-                    return if rung == Rung::Restart { Rung::PowerCycle } else { Rung::Restart };
+                    return if step == Step::Restart { Step::PowerCycle } else { Step::Restart };
                 }
                 Watched::Stopped(reason) => {
                     self.blind(now(), reason);
-                    return Rung::Restart;
+                    return Step::Restart;
                 }
-                Watched::RoleTaken => return Rung::Start,
+                Watched::RoleChanged => return Step::Start,
             }
         }
     }
 
-    /// Waits until something is heard, or nothing was for too long, or scanning has ended.
+    /// Waits until an advertisement arrives, none has for too long, or scanning has ended.
     async fn watch_for(&mut self, patience: Duration) -> Watched {
         let began = Instant::now();
         let step = (self.config.silence / 10).clamp(Duration::from_millis(50), Duration::from_secs(1));
@@ -309,9 +315,9 @@ impl Scanner {
                 () = tokio::time::sleep(step) => {}
             }
             if !self.is_scanner() {
-                return Watched::RoleTaken;
+                return Watched::RoleChanged;
             }
-            // An adapter that has gone has no scanner for long.
+            // The scanner of a removed adapter is aborted soon.
             let Some(seen) = self.seen() else { return std::future::pending().await };
             if seen.heard > self.heard {
                 self.heard = seen.heard;
@@ -320,9 +326,9 @@ impl Scanner {
             let reason = if !seen.adapter.powered {
                 "the adapter was switched off"
             } else if self.is_passive && self.monitors_released() {
-                "bluetoothd has let go of the advertisement monitors"
+                "bluetoothd has released the advertisement monitors"
             } else if !self.is_passive && !seen.is_discovering() {
-                "discovery was ended from outside"
+                "discovery was ended by another program"
             } else {
                 stopped_at = None;
                 if began.elapsed() >= patience {
@@ -336,18 +342,18 @@ impl Scanner {
         }
     }
 
-    /// The whole ladder was climbed, and every step of it went well.
-    fn nothing_helped(&self) {
+    /// Every step of the escalation succeeded and nothing was received.
+    fn note_no_effect(&self) {
         let many = self.seen().is_some_and(|seen| seen.heard_many());
         self.shared.world().forget_advertisers(&self.path);
         if many {
-            let reason = "all advertisers fell silent at once, and neither scanning anew nor switching the adapter off and on helped";
+            let reason = "all advertisers fell silent at once, and neither a restarted scan nor a power cycle of the adapter helped";
             if self.health.blind(&self.address, self.silent_since, reason) {
                 tracing::warn!(adapter = self.address, reason, "the hub is blind");
             }
         } else {
             self.health.silent(&self.address, now());
-            tracing::info!(adapter = self.address, "nothing is on the air");
+            tracing::info!(adapter = self.address, "no device advertises nearby");
         }
     }
 
@@ -374,11 +380,11 @@ impl Scanner {
         is_scanner(&self.roles.borrow(), &self.address)
     }
 
-    /// Waits, but not for longer than the role stays.
+    /// Waits, but not longer than the role stays.
     async fn pause(&mut self, time: Duration) {
         let address = self.address.clone();
-        let taken = self.roles.wait_for(|roles| !is_scanner(roles, &address));
-        let _ = tokio::time::timeout(time, taken).await;
+        let changed = self.roles.wait_for(|roles| !is_scanner(roles, &address));
+        let _ = tokio::time::timeout(time, changed).await;
     }
 }
 

@@ -1,4 +1,4 @@
-//! The radio against a bluetoothd that does as it is told: what is heard, and what becomes of scanning when things go wrong.
+//! The radio against a mocked bluetoothd: what is received, and how scanning recovers from faults.
 
 use std::io::Write;
 use std::process::Command;
@@ -11,13 +11,15 @@ use serde_json::{Value, json};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::mock::{BUS_FOLDER, Mock};
-use crate::ble::{Heard, Radio, RadioConfig, ScanMode, Source, now, start};
+use crate::ble::{Heard, Radio, RadioConfig, Source, now, start};
+use crate::config::ScanMode;
 
 const ADAPTER: &str = "00:11:22:33:44:55";
 const SILENCE: Duration = Duration::from_millis(1_000);
 
-/// Whether this test is in a process of its own, whose system bus is, or would be, in `BUS_FOLDER`; where it is not, it is run in one now. libdbus
-/// learns the bus's address once in a process's life, from the environment.
+/// Whether this test runs in a process of its own, with its system bus in `BUS_FOLDER`. Otherwise
+/// this runs the test in such a process. libdbus reads the bus's address from the environment only
+/// once per process.
 fn alone() -> bool {
     if std::env::var_os(BUS_FOLDER).is_some() {
         return true;
@@ -30,16 +32,17 @@ fn alone() -> bool {
         .env("DBUS_SYSTEM_BUS_ADDRESS", format!("unix:path={}/bus", folder.path().display()))
         .output()
         .expect("it starts");
-    let (said, complained) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success() && said.contains("1 passed"), "in its own process:\n{said}{complained}");
-    for line in complained.lines().filter(|line| line.starts_with("skipped: ")) {
+    let (output_text, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success() && output_text.contains("1 passed"), "in its own process:\n{output_text}{errors}");
+    for line in errors.lines().filter(|line| line.starts_with("skipped: ")) {
         // Not by a macro: the test runner would keep it to itself.
         let _ = writeln!(std::io::stderr(), "{line}");
     }
     false
 }
 
-/// A mocked bluetoothd on the bus of this process. `None` in a test that is to go no further: it was skipped, or has run by now.
+/// A mocked bluetoothd on the bus of this process. `None` if the test must not continue: it was
+/// skipped, or has run in its own process.
 pub fn mock() -> Option<Mock> {
     let mock = alone().then(Mock::start).flatten()?;
     assert_eq!(mock.address, super::system_address(), "the test's bus is not the mock's");
@@ -53,7 +56,7 @@ struct Lab {
 }
 
 impl Lab {
-    /// A radio beside a bluetoothd with one adapter, scanning.
+    /// A scanning radio, and a bluetoothd with one adapter.
     fn scanning(config: RadioConfig) -> Option<Self> {
         let mut mock = mock()?;
         mock.order(json!({"cmd": "add_adapter", "address": ADAPTER}));
@@ -73,7 +76,9 @@ impl Lab {
     }
 
     async fn next(&mut self) -> Advertisement {
-        let heard = tokio::time::timeout(Duration::from_secs(10), self.radio.heard.next()).await.expect("it is heard");
+        let heard = tokio::time::timeout(Duration::from_secs(10), self.radio.heard.next())
+            .await
+            .expect("an advertisement arrives");
         match heard.expect("the radio runs").as_slice() {
             [Heard::Event(event)] => event.payload.clone(),
             other => panic!("one event, not {other:?}"),
@@ -95,7 +100,7 @@ impl Lab {
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        panic!("{what} did not come about: {:?}", self.health());
+        panic!("timed out waiting for {what}: {:?}", self.health());
     }
 
     fn calls(&mut self) -> Value {
@@ -103,7 +108,7 @@ impl Lab {
     }
 }
 
-fn every_one() -> RadioConfig {
+fn report_all() -> RadioConfig {
     RadioConfig {
         mode: ScanMode::Active,
         dedup_window: Duration::ZERO,
@@ -113,12 +118,12 @@ fn every_one() -> RadioConfig {
 }
 
 fn impatient() -> RadioConfig {
-    RadioConfig { silence: SILENCE, ..every_one() }
+    RadioConfig { silence: SILENCE, ..report_all() }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_advertisement_arrives_byte_for_byte_and_an_rssi_alone_makes_a_whole_report() {
-    let Some(mut lab) = Lab::scanning(every_one()) else { return };
+async fn every_byte_of_an_advertisement_arrives_and_an_rssi_alone_makes_a_whole_report() {
+    let Some(mut lab) = Lab::scanning(report_all()) else { return };
     lab.mock.order(json!({
         "cmd": "report", "address": "C0:00:00:00:00:01", "address_type": "random", "rssi": -61, "tx_power": 4, "name": "Té 1",
         "uuids": ["fcd2", "180d", "6e400001-b5a3-f393-e0a9-e50e24dcca9e"],
@@ -144,7 +149,11 @@ async fn an_advertisement_arrives_byte_for_byte_and_an_rssi_alone_makes_a_whole_
         json!({"cmd": "report", "address": "C0:00:00:00:00:01", "manufacturer_data": {"0499": "01"}, "service_data": {"181a": "02"}}),
     );
     let changed = lab.next().await;
-    assert_eq!(changed.manufacturer_data, [("0499".into(), Payload(vec![1]))].into(), "what is no longer sent is gone");
+    assert_eq!(
+        changed.manufacturer_data,
+        [("0499".into(), Payload(vec![1]))].into(),
+        "data that is no longer sent is removed"
+    );
     assert_eq!(changed.service_data, [("181a".into(), Payload(vec![2]))].into());
     assert_eq!(changed.name, expected.name);
     let adapters = lab.radio.adapters.wait_for(|adapters| adapters.len() == 1).await.expect("it runs").clone();
@@ -152,19 +161,19 @@ async fn an_advertisement_arrives_byte_for_byte_and_an_rssi_alone_makes_a_whole_
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nothing_is_lost_at_a_thousand_a_second() {
-    let Some(mut lab) = Lab::scanning(every_one()) else { return };
+async fn no_advertisement_is_lost_at_a_thousand_a_second() {
+    let Some(mut lab) = Lab::scanning(report_all()) else { return };
     lab.mock.order(json!({"cmd": "start_feed", "rate": 1_000, "devices": 300, "count": 4_000}));
-    let mut last_turn = vec![None; 300];
+    let mut last_round = vec![None; 300];
     let mut count = 0;
     while count < 4_000 {
         for heard in lab.radio.heard.next().await.expect("the radio runs") {
-            let Heard::Event(event) = heard else { panic!("no window was asked for") };
+            let Heard::Event(event) = heard else { panic!("no window was requested") };
             let data = &event.payload.manufacturer_data["0499"].0;
             let device = usize::from(u16::from_be_bytes([data[1], data[2]]));
-            let turn = u32::from_be_bytes([data[3], data[4], data[5], data[6]]);
-            assert_eq!(turn, last_turn[device].map_or(0, |last| last + 1), "device {device} misses a report");
-            last_turn[device] = Some(turn);
+            let round = u32::from_be_bytes([data[3], data[4], data[5], data[6]]);
+            assert_eq!(round, last_round[device].map_or(0, |last| last + 1), "device {device} misses a report");
+            last_round[device] = Some(round);
             count += 1;
         }
     }
@@ -173,8 +182,8 @@ async fn nothing_is_lost_at_a_thousand_a_second() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn bluetoothd_may_end_and_come_back() {
-    let Some(mut lab) = Lab::scanning(every_one()) else { return };
+async fn scanning_resumes_after_bluetoothd_has_restarted() {
+    let Some(mut lab) = Lab::scanning(report_all()) else { return };
     for crash in [false, true] {
         lab.report("C0:00:00:00:00:01", -50);
         lab.next().await;
@@ -195,8 +204,8 @@ async fn bluetoothd_may_end_and_come_back() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_adapter_that_comes_back_under_another_name_is_the_same_adapter() {
-    let Some(mut lab) = Lab::scanning(every_one()) else { return };
+async fn an_adapter_that_returns_under_another_name_is_the_same_adapter() {
+    let Some(mut lab) = Lab::scanning(report_all()) else { return };
     lab.mock.order(json!({"cmd": "remove_adapter"}));
     let blind = lab.until("blindness", |health| health.state == ScanState::Blind).await;
     assert!(blind.reason.as_deref().is_some_and(|reason| reason.contains("unplugged")), "{blind:?}");
@@ -209,11 +218,11 @@ async fn an_adapter_that_comes_back_under_another_name_is_the_same_adapter() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn refused_discovery_is_blindness_with_a_reason_until_it_is_not() {
+async fn the_hub_is_blind_while_discovery_is_refused() {
     let Some(mut mock) = mock() else { return };
     mock.order(json!({"cmd": "add_adapter", "address": ADAPTER, "powered": false}));
     mock.order(json!({"cmd": "fault", "call": "StartDiscovery", "error": "Failed", "times": 2}));
-    let mut lab = Lab::beside(mock, every_one());
+    let mut lab = Lab::beside(mock, report_all());
     let blind = lab.until("blindness", |health| health.state == ScanState::Blind).await;
     assert!(blind.reason.as_deref().is_some_and(|reason| reason.contains("org.bluez.Error.Failed")), "{blind:?}");
     lab.mock.order(json!({"cmd": "wait", "discovering": true}));
@@ -223,8 +232,8 @@ async fn refused_discovery_is_blindness_with_a_reason_until_it_is_not() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn discovery_and_power_that_others_end_are_begun_again() {
-    let Some(mut lab) = Lab::scanning(every_one()) else { return };
+async fn discovery_and_power_that_others_end_are_restored() {
+    let Some(mut lab) = Lab::scanning(report_all()) else { return };
     lab.mock.order(json!({"cmd": "end_discovery"}));
     lab.mock.order(json!({"cmd": "wait", "calls": {"StartDiscovery": 2}}));
     lab.mock.order(json!({"cmd": "wait", "discovering": true}));
@@ -236,7 +245,7 @@ async fn discovery_and_power_that_others_end_are_begun_again() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_scan_that_stalls_is_begun_anew_and_the_gap_is_the_hubs() {
+async fn a_stalled_scan_is_restarted_and_its_gap_is_a_blind_period() {
     let Some(mut lab) = Lab::scanning(impatient()) else { return };
     lab.report("C0:00:00:00:00:01", -50);
     lab.next().await;
@@ -248,21 +257,21 @@ async fn a_scan_that_stalls_is_begun_anew_and_the_gap_is_the_hubs() {
     let health = lab.until("a blind period", |health| !health.blind.is_empty()).await;
     assert_eq!(health.state, ScanState::Listening);
     let gap = health.blind[0].to.expect("it is over").as_micros() - health.blind[0].from.as_micros();
-    assert!(gap >= 900_000, "the gap began when it fell silent, not when that was noticed: {gap} us");
+    assert!(gap >= 900_000, "the gap begins with the silence, not when it is noticed: {gap} us");
     assert_eq!(health.restarts, 1);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_quiet_place_is_silent_and_many_advertisers_gone_at_once_are_blindness() {
+async fn few_silent_advertisers_are_silence_and_many_at_once_are_blindness() {
     for (advertisers, expected) in [(1, ScanState::Silent), (9, ScanState::Blind)] {
         let Some(mut lab) = Lab::scanning(impatient()) else { return };
         for number in 0..advertisers {
             lab.report(&format!("C0:00:00:00:00:{number:02X}"), -50);
         }
         lab.mock.order(json!({"cmd": "silent", "on": true}));
-        let state = lab.until("the end of the ladder", |health| health.state != ScanState::Listening).await;
+        let state = lab.until("the end of the escalation", |health| health.state != ScanState::Listening).await;
         assert_eq!(state.state, expected, "after {advertisers} advertisers: {state:?}");
-        assert_eq!(state.restarts, 2, "scanning anew, then power off and on");
+        assert_eq!(state.restarts, 2, "a restarted scan, then a power cycle");
         assert_eq!(lab.calls()["Powered"], json!(2));
         lab.mock.order(json!({"cmd": "silent", "on": false}));
         lab.mock.order(json!({"cmd": "wait", "discovering": true}));
@@ -273,7 +282,7 @@ async fn a_quiet_place_is_silent_and_many_advertisers_gone_at_once_are_blindness
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_role_is_applied_at_once() {
-    let Some(mut lab) = Lab::scanning(every_one()) else { return };
+    let Some(mut lab) = Lab::scanning(report_all()) else { return };
     for role in [AdapterRole::Disabled, AdapterRole::Connector] {
         lab.radio.roles.send_replace([(ADAPTER.to_owned(), role)].into());
         lab.mock.order(json!({"cmd": "wait", "discovering": false}));
@@ -282,12 +291,12 @@ async fn a_role_is_applied_at_once() {
         lab.mock.order(json!({"cmd": "wait", "discovering": true}));
         lab.until("listening", |health| health.state == ScanState::Listening).await;
     }
-    assert!(lab.health().blind.is_empty(), "an operator's wish is no blindness");
+    assert!(lab.health().blind.is_empty(), "a disabled adapter is not blind");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_adapter_that_is_gone_can_be_disabled_and_is_then_not_blind() {
-    let Some(mut lab) = Lab::scanning(every_one()) else { return };
+async fn a_missing_adapter_can_be_disabled_and_is_then_not_blind() {
+    let Some(mut lab) = Lab::scanning(report_all()) else { return };
     lab.mock.order(json!({"cmd": "remove_adapter"}));
     lab.until("blindness", |health| health.state == ScanState::Blind).await;
     lab.radio.roles.send_replace([(ADAPTER.to_owned(), AdapterRole::Disabled)].into());
@@ -301,11 +310,11 @@ async fn an_adapter_that_is_gone_can_be_disabled_and_is_then_not_blind() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn only_the_adapters_that_were_named_are_used() {
+async fn only_configured_adapters_are_used() {
     let Some(mut mock) = mock() else { return };
     mock.order(json!({"cmd": "add_adapter", "address": ADAPTER}));
     mock.order(json!({"cmd": "add_adapter", "adapter": "hci1", "address": "00:11:22:33:44:66"}));
-    let config = RadioConfig { adapters: vec!["00:11:22:33:44:66".into(), "00:11:22:33:44:77".into()], ..every_one() };
+    let config = RadioConfig { adapters: vec!["00:11:22:33:44:66".into(), "00:11:22:33:44:77".into()], ..report_all() };
     let mut lab = Lab::beside(mock, config);
     lab.mock.order(json!({"cmd": "wait", "adapter": "hci1", "discovering": true}));
     lab.radio.adapters.wait_for(|adapters| adapters.len() == 2).await.expect("it runs");
@@ -313,12 +322,12 @@ async fn only_the_adapters_that_were_named_are_used() {
     assert_eq!(state["adapters"]["hci0"]["discovering"], json!(false));
     let health = lab.radio.health.report(now(), now());
     assert!(!health.contains_key(ADAPTER));
-    assert_eq!(health["00:11:22:33:44:77"].state, ScanState::Blind, "an adapter that was named and is not there");
+    assert_eq!(health["00:11:22:33:44:77"].state, ScanState::Blind, "a configured adapter that is missing");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn auto_scans_actively_where_monitors_are_offered_but_never_activated() {
-    let Some(mut lab) = Lab::scanning(RadioConfig { mode: ScanMode::Auto, ..every_one() }) else { return };
+async fn auto_scans_actively_if_monitors_are_never_activated() {
+    let Some(mut lab) = Lab::scanning(RadioConfig { mode: ScanMode::Auto, ..report_all() }) else { return };
     lab.report("C0:00:00:00:00:01", -50);
     assert_eq!(lab.next().await.rssi, Some(-50));
     assert!(lab.health().blind.is_empty());
@@ -331,7 +340,7 @@ async fn a_bus_that_is_not_there_is_trouble_with_a_name() {
     }
     let cancel = CancellationToken::new();
     let _running = cancel.clone().drop_guard();
-    let config = RadioConfig { adapters: vec![ADAPTER.into()], ..every_one() };
+    let config = RadioConfig { adapters: vec![ADAPTER.into()], ..report_all() };
     let mut radio = start(Source::BlueZ, config, cancel).expect("it starts");
     let trouble = radio.trouble.wait_for(Option::is_some).await.expect("it runs").clone().unwrap_or_default();
     assert!(trouble.contains(&super::system_address()), "{trouble}");

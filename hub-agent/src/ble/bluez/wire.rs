@@ -1,16 +1,17 @@
-//! D-Bus messages as bytes, both ways. Reads borrow from the buffer and look through variants, so a value of another type than
-//! promised is a value, not an error. Checks every length it is told; never allocates for more than it has been given.
+//! D-Bus messages as bytes, in both directions. Values borrow from the buffer, and variants are
+//! unwrapped, so a value of an unexpected type is a value, not an error. Every length is checked,
+//! and no allocation exceeds the received bytes.
 
 use std::fmt;
 
-/// Messages beyond this are refused; the largest real ones list every device BlueZ remembers.
+/// Longer messages are refused; the largest real ones list every device that BlueZ remembers.
 const MAX_MESSAGE_BYTES: usize = 32 << 20;
-/// What the D-Bus specification allows of arrays and structures inside one another.
+/// The nesting of arrays and structures that the D-Bus specification allows.
 const MAX_DEPTH: usize = 64;
 const LITTLE_ENDIAN: u8 = b'l';
 const BIG_ENDIAN: u8 = b'B';
 const PROTOCOL_VERSION: u8 = 1;
-/// Of messages that are sent: no answer is wanted.
+/// In a sent message: no answer is expected.
 pub const NO_REPLY_EXPECTED: u8 = 0x1;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +42,7 @@ pub struct Message<'a> {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value<'a> {
     Bool(bool),
-    /// Any of the integers; the largest unsigned ones saturate.
+    /// Any integer; the largest unsigned ones saturate.
     Int(i64),
     Double(f64),
     /// A string, an object path or a signature.
@@ -50,7 +51,7 @@ pub enum Value<'a> {
     Array(Vec<Value<'a>>),
     Dict(Vec<(Value<'a>, Value<'a>)>),
     Struct(Vec<Value<'a>>),
-    /// Only to be written: its signature and what it holds.
+    /// Only for writing: the signature and the value.
     Variant(&'a str, Box<Value<'a>>),
 }
 
@@ -71,17 +72,17 @@ impl<'a> Value<'a> {
         if let Self::Bytes(bytes) = self { Some(bytes) } else { None }
     }
 
-    /// The entries of a dictionary; none of anything else.
+    /// The entries of a dictionary; none of any other value.
     pub fn entries(&self) -> &[(Value<'a>, Value<'a>)] {
         if let Self::Dict(entries) = self { entries } else { &[] }
     }
 
-    /// The items of an array; none of anything else.
+    /// The items of an array; none of any other value.
     pub fn items(&self) -> &[Value<'a>] {
         if let Self::Array(items) = self { items } else { &[] }
     }
 
-    /// What a dictionary with text for keys has under `key`.
+    /// The value under `key` in a dictionary with strings as keys.
     pub fn get(&self, key: &str) -> Option<&Value<'a>> {
         self.entries().iter().find(|(name, _)| name.as_str() == Some(key)).map(|(_, value)| value)
     }
@@ -95,7 +96,7 @@ impl<'a> Value<'a> {
     }
 }
 
-/// What arrived is not D-Bus. There is no going on from here: the connection has to be made anew.
+/// The received data is not D-Bus. The connection cannot continue and has to be replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed(&'static str);
 
@@ -205,7 +206,7 @@ impl<'a> Reader<'a> {
         Ok(bytes)
     }
 
-    /// A fixed-size value, as the bytes of a little-endian one.
+    /// A fixed-size value, as little-endian bytes.
     fn fixed<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
         self.align(N)?;
         let bytes = self.bytes(N)?;
@@ -224,11 +225,11 @@ impl<'a> Reader<'a> {
         self.fixed().map(u32::from_le_bytes)
     }
 
-    /// Text of a length that has been read, with the NUL behind it.
+    /// Text of this length, with the NUL behind it.
     fn text(&mut self, length: usize) -> Result<&'a str, Malformed> {
         let text = self.bytes(length)?;
         if self.u8()? != 0 {
-            return Err(Malformed("text without an end"));
+            return Err(Malformed("unterminated text"));
         }
         std::str::from_utf8(text).map_err(|_| Malformed("text that is not UTF-8"))
     }
@@ -240,7 +241,7 @@ impl<'a> Reader<'a> {
         if signature.is_empty() { Ok(value) } else { Err(Malformed("variant of several types")) }
     }
 
-    /// One complete type off the front of the signature, and its value.
+    /// Removes one complete type from the front of the signature and reads its value.
     fn value(&mut self, signature: &mut &[u8], depth: usize) -> Result<Value<'a>, Malformed> {
         if depth > MAX_DEPTH {
             return Err(Malformed("nested too deep"));
@@ -283,7 +284,7 @@ impl<'a> Reader<'a> {
         let element = one_type(signature)?;
         match element.first() {
             Some(b'y') => return self.bytes(length).map(Value::Bytes),
-            // The padding before the first element is there even when there is none.
+            // The padding before the first element exists even if there is no element.
             Some(b'x' | b't' | b'd' | b'(' | b'{') => self.align(8)?,
             _ => {}
         }
@@ -315,7 +316,7 @@ fn take(signature: &mut &[u8]) -> Result<u8, Malformed> {
     Ok(*first)
 }
 
-/// Takes one complete type off the front of the signature.
+/// Removes one complete type from the front of the signature.
 fn one_type<'s>(signature: &mut &'s [u8]) -> Result<&'s [u8], Malformed> {
     let mut open = 0_usize;
     for (at, code) in signature.iter().enumerate() {
@@ -333,7 +334,7 @@ fn one_type<'s>(signature: &mut &'s [u8]) -> Result<&'s [u8], Malformed> {
     Err(Malformed("signature"))
 }
 
-/// A message to be sent. What is left empty is left out.
+/// A message to send. Empty fields are omitted.
 #[derive(Clone, Copy, Debug)]
 pub struct Outgoing<'a> {
     pub kind: Kind,
@@ -420,7 +421,7 @@ impl Writer {
         self.value(signature.as_bytes(), value);
     }
 
-    /// Our own values always fit their signatures; what does not is left out.
+    /// The agent's values always fit their signatures; a value that does not is omitted.
     fn value(&mut self, signature: &[u8], value: &Value<'_>) {
         match (signature, value) {
             (b"y", Value::Int(value)) => self.0.push(u8::try_from(*value).unwrap_or_default()),
@@ -511,7 +512,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_back_with_variants_looked_through() {
+    fn a_written_message_is_read_back_with_unwrapped_variants() {
         let body = properties();
         let bytes = signal("sa{sv}as", &body);
         let (message, length) = Message::parse(&bytes).unwrap().unwrap();
@@ -532,7 +533,7 @@ mod tests {
 
     #[test]
     fn a_big_endian_message_with_every_number_type_is_read() {
-        // Written by hand after the D-Bus specification: a signal with the body "ynqiuxtd".
+        // Written by hand from the D-Bus specification: a signal with the body "ynqiuxtd".
         let mut bytes = vec![b'B', 4, 0, 1, 0, 0, 0, 40, 0, 0, 0, 9, 0, 0, 0, 14];
         bytes.extend([8, 1, b'g', 0, 8]);
         bytes.extend(b"ynqiuxtd\0");
@@ -560,7 +561,7 @@ mod tests {
     }
 
     #[test]
-    fn an_incomplete_message_waits_and_a_damaged_one_never_panics() {
+    fn an_incomplete_message_waits_and_a_damaged_one_does_not_panic() {
         let body = properties();
         let bytes = signal("sa{sv}as", &body);
         for length in 0..bytes.len() {
@@ -578,7 +579,7 @@ mod tests {
     }
 
     #[test]
-    fn nesting_without_end_is_refused() {
+    fn endless_nesting_is_refused() {
         let mut bytes = signal("v", &[Value::string("x")]);
         // A variant in a variant in a variant: each is a signature of one byte.
         let body: Vec<u8> = std::iter::repeat_n([1, b'v', 0], 1_000).flatten().collect();

@@ -1,5 +1,6 @@
-//! What BlueZ says there is: its adapters, and for each device what it advertised last, so that a signal that names only the new RSSI
-//! still makes a whole report. Fed by signals alone; makes no calls. Takes any value of any type: what does not fit is left out.
+//! The objects of BlueZ: its adapters, and the last advertisement of each device, so that a signal
+//! with only a new RSSI still makes a whole report. Updated by signals alone; makes no calls.
+//! Accepts values of any type: those that do not fit are ignored.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -7,8 +8,8 @@ use hub_protocol::Timestamp;
 use hub_protocol::ble::{Advertisement, Payload};
 use hub_protocol::hub::Adapter;
 
-use super::super::is_address;
 use super::super::reports::Pipeline;
+use super::super::types::is_address;
 use super::monitor::Registry;
 use super::wire::Value;
 
@@ -16,9 +17,9 @@ pub const ADAPTER: &str = "org.bluez.Adapter1";
 pub const DEVICE: &str = "org.bluez.Device1";
 pub const MONITOR_MANAGER: &str = "org.bluez.AdvertisementMonitorManager1";
 
-/// BlueZ forgets devices by itself; this only bounds us should it not.
+/// BlueZ itself forgets devices; this is a bound in case it does not.
 const MAX_DEVICES: usize = 4_096;
-/// So many advertisers do not all fall silent at once.
+/// This many advertisers do not all fall silent at once.
 pub const MANY_ADVERTISERS: usize = 8;
 const BASE_UUID_HEAD: &str = "0000";
 const BASE_UUID_TAIL: &str = "-0000-1000-8000-00805f9b34fb";
@@ -27,7 +28,8 @@ const BASE_UUID_TAIL: &str = "-0000-1000-8000-00805f9b34fb";
 pub struct World {
     /// bluetoothd's name on the bus; empty while it is not running.
     pub owner: String,
-    /// The number of the call that asks for all objects. Its answer is taken in between the signals, where it belongs in time.
+    /// The serial number of the call that requests all objects. Its answer is processed among the
+    /// signals, in the order of arrival.
     pub listing: u32,
     /// By object path.
     adapters: BTreeMap<String, Seen>,
@@ -40,13 +42,14 @@ pub struct World {
 #[derive(Clone, Debug)]
 pub struct Seen {
     pub adapter: Adapter,
-    /// BlueZ can listen passively on it.
+    /// BlueZ can scan passively on it.
     pub passive: bool,
-    /// What its devices say is reported. Another program's discovery on an adapter that is not ours is not.
+    /// Advertisements on it are reported. Those of another program's discovery on an adapter that
+    /// the agent does not use are not.
     pub reporting: bool,
     /// Advertisements since it appeared.
     pub heard: u64,
-    /// The first few that were heard since `forget_advertisers`.
+    /// The first few advertisers since `forget_advertisers`.
     advertisers: HashSet<String>,
 }
 
@@ -54,7 +57,7 @@ pub struct Seen {
 struct Device {
     advertisement: Advertisement,
     adapter_path: String,
-    /// Somebody is connected to it, so a name or service may have been read instead of heard.
+    /// A program is connected to it, so a name or service may have been read instead of advertised.
     connected: bool,
     last_heard: Timestamp,
 }
@@ -95,14 +98,14 @@ impl World {
         }
     }
 
-    /// bluetoothd has come, gone, or been replaced: nothing that was known holds.
+    /// bluetoothd has started, ended, or been replaced: everything known is void.
     pub fn set_owner(&mut self, owner: &str) {
         self.owner = owner.to_owned();
         self.adapters.clear();
         self.devices.clear();
     }
 
-    /// Everything there is.
+    /// All objects.
     pub fn load(&mut self, objects: &Value<'_>, at: Timestamp) {
         for (path, interfaces) in objects.entries() {
             if let Some(path) = path.as_str().filter(|path| !self.adapters.contains_key(*path)) {
@@ -111,7 +114,8 @@ impl World {
         }
     }
 
-    /// Interfaces were added to an object; `heard` if the radio is the cause. True when adapters changed.
+    /// Interfaces were added to an object; `heard` if the radio is the cause. True if adapters
+    /// changed.
     pub fn added(&mut self, path: &str, interfaces: &Value<'_>, at: Timestamp, heard: bool) -> bool {
         if let Some(properties) = interfaces.get(DEVICE) {
             self.device_changed(path, properties, &[], at, heard);
@@ -129,7 +133,7 @@ impl World {
         interfaces.get(ADAPTER).is_some() || interfaces.get(MONITOR_MANAGER).is_some()
     }
 
-    /// Interfaces were removed from an object. True when adapters changed.
+    /// Interfaces were removed from an object. True if adapters changed.
     pub fn removed(&mut self, path: &str, interfaces: &[Value<'_>]) -> bool {
         let is_removed = |interface| interfaces.iter().any(|name| name.as_str() == Some(interface));
         if is_removed(DEVICE) {
@@ -142,7 +146,7 @@ impl World {
         self.adapters.remove(path).is_some()
     }
 
-    /// Properties of an object changed. True when adapters changed.
+    /// Properties of an object changed. True if adapters changed.
     pub fn changed(
         &mut self,
         path: &str,
@@ -202,14 +206,14 @@ impl World {
     fn forget_stale(&mut self, now: Timestamp) {
         let mut age_secs = 600;
         while self.devices.len() > MAX_DEVICES / 4 * 3 {
-            // Also when the clock was set back, the loop ends: at an age of nothing, nothing is kept.
+            // The loop ends even if the clock was set back: at age 0 nothing is kept.
             self.devices.retain(|_, device| (0..age_secs).contains(&(now.as_secs() - device.last_heard.as_secs())));
             age_secs /= 2;
         }
     }
 }
 
-/// Whether these are the properties of a monitor manager that takes the monitors there are.
+/// Whether these are the properties of a monitor manager that accepts our monitors.
 fn can_listen_passively(manager: &Value<'_>) -> bool {
     let kinds = manager.get("SupportedMonitorTypes").map(Value::items).unwrap_or_default();
     kinds.iter().any(|kind| kind.as_str() == Some("or_patterns"))
@@ -262,7 +266,7 @@ impl Seen {
 }
 
 impl Device {
-    /// `None` when the path is none of a device.
+    /// `None` if the path is not a device's.
     fn new(path: &str, at: Timestamp) -> Option<Self> {
         let (adapter_path, name) = path.rsplit_once('/')?;
         let address = name.strip_prefix("dev_")?.replace('_', ":").to_ascii_uppercase();
@@ -274,7 +278,7 @@ impl Device {
         })
     }
 
-    /// True when the radio must have heard something for this to change.
+    /// True if only an advertisement can have caused this change.
     fn change(&mut self, properties: &Value<'_>, invalidated: &[Value<'_>]) -> bool {
         let (mut heard, mut read_or_heard) = (false, false);
         let advertisement = &mut self.advertisement;
@@ -300,7 +304,7 @@ impl Device {
                 "UUIDs" => {
                     advertisement.service_uuids =
                         value.items().iter().filter_map(Value::as_str).map(short_uuid).collect();
-                    // BlueZ promises no order; another order is not another payload.
+                    // BlueZ does not guarantee an order; another order is not another payload.
                     advertisement.service_uuids.sort_unstable();
                     read_or_heard = true;
                 }
@@ -328,7 +332,7 @@ fn level(value: &Value<'_>) -> Option<i16> {
     value.as_int().and_then(|level| level.try_into().ok())
 }
 
-/// The same identifiers again is by far the commonest case: then only the bytes are exchanged.
+/// Nearly always the identifiers are the same: then only the bytes are replaced.
 fn replace(data: &mut BTreeMap<String, Payload>, value: &Value<'_>, key_of: fn(&Value<'_>) -> Option<Key>) {
     let entries = dictionary(value);
     let new = || entries.iter().filter_map(|(id, bytes)| Some((key_of(id)?, bytes.as_bytes()?)));
@@ -344,7 +348,7 @@ fn replace(data: &mut BTreeMap<String, Payload>, value: &Value<'_>, key_of: fn(&
     }
 }
 
-/// A dictionary, or one wrapped in an array as some mocks of BlueZ give it.
+/// A dictionary, or one in an array, which some mocks of BlueZ send.
 fn dictionary<'v, 'a>(value: &'v Value<'a>) -> &'v [(Value<'a>, Value<'a>)] {
     match value {
         Value::Array(items) => items.first().map(Value::entries).unwrap_or_default(),
@@ -352,7 +356,7 @@ fn dictionary<'v, 'a>(value: &'v Value<'a>) -> &'v [(Value<'a>, Value<'a>)] {
     }
 }
 
-/// An identifier as the wire format writes it, without memory of its own.
+/// An identifier in the wire format, without an allocation.
 struct Key([u8; 36], usize);
 
 impl Key {
@@ -380,7 +384,7 @@ fn short_uuid(uuid: &str) -> String {
     short_uuid_of(uuid).to_ascii_lowercase()
 }
 
-/// The 4 digits of a 16-bit UUID, the whole of any other.
+/// The 4 digits of a 16-bit UUID, or the whole of any other.
 fn short_uuid_of(uuid: &str) -> &str {
     match uuid.split_at_checked(8) {
         Some((head, tail)) if head.starts_with(BASE_UUID_HEAD) && tail.eq_ignore_ascii_case(BASE_UUID_TAIL) => {
@@ -421,19 +425,19 @@ mod tests {
             .into_iter()
             .map(|item| match item {
                 Heard::Event(event) => event.payload,
-                Heard::Window(window) => panic!("no window was asked for: {window:?}"),
+                Heard::Window(window) => panic!("no window was requested: {window:?}"),
             })
             .collect()
     }
 
     #[tokio::test]
-    async fn values_of_odd_types_are_taken_as_far_as_they_make_sense() {
+    async fn values_of_unexpected_types_are_ignored() {
         let (mut world, receiver) = world();
         let data = Value::Dict(vec![(Value::Int(0x0499), Value::Bytes(&[5, 1])), (Value::Int(-1), Value::Bytes(&[1]))]);
         let properties = dict(vec![
             ("RSSI", Value::Str("loud")),
             ("TxPower", Value::Int(100_000)),
-            // A new device of python-dbusmock has its dictionary in an array.
+            // python-dbusmock sends a new device's dictionary in an array.
             ("ManufacturerData", Value::Array(vec![data])),
             ("ServiceData", Value::Bool(true)),
             ("UUIDs", Value::Int(3)),
@@ -452,7 +456,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_connection_tells_is_no_advertisement() {
+    async fn properties_read_over_a_connection_are_not_advertisements() {
         let (mut world, receiver) = world();
         let at = Timestamp::from_micros(0);
         world.changed(BEACON, DEVICE, &dict(vec![("Connected", Value::Bool(true))]), &[], at);
@@ -462,7 +466,7 @@ mod tests {
     }
 
     #[test]
-    fn devices_are_forgotten_when_bluez_removes_them_and_bounded_when_it_does_not() {
+    fn devices_are_removed_with_bluez_and_bounded_otherwise() {
         let (mut world, _receiver) = world();
         for number in 0..20_000 {
             let path = format!("{HCI0}/dev_C0_00_00_00_{:02X}_{:02X}", number / 256, number % 256);
@@ -479,7 +483,7 @@ mod tests {
     }
 
     #[test]
-    fn identifiers_are_written_as_the_wire_format_writes_them() {
+    fn identifiers_have_the_wire_format() {
         for (uuid, short) in [
             ("0000FCD2-0000-1000-8000-00805F9B34FB", "fcd2"),
             ("0001fcd2-0000-1000-8000-00805f9b34fb", "0001fcd2-0000-1000-8000-00805f9b34fb"),

@@ -5,17 +5,17 @@ use std::path::Path;
 
 use hub_protocol::check::Finding;
 
-use super::output_of;
+use super::program::output_of;
 use crate::ble::{Survey, survey};
 
-/// Where distributions put bluetoothd.
+/// The paths of bluetoothd on the distributions.
 const DAEMONS: [&str; 4] = [
     "/usr/libexec/bluetooth/bluetoothd",
     "/usr/lib/bluetooth/bluetoothd",
     "/usr/sbin/bluetoothd",
     "/usr/local/libexec/bluetooth/bluetoothd",
 ];
-/// Older ones lack what the agent asks for.
+/// Older versions lack functions that the agent needs.
 const OLDEST_BLUEZ: (u32, u32) = (5, 50);
 
 pub async fn check() -> Vec<Finding> {
@@ -33,21 +33,21 @@ pub async fn check() -> Vec<Finding> {
         )),
         Survey::NoDaemon => {
             findings.push(Finding::ok("D-Bus", "reachable"));
-            let mend = if is_installed {
+            let fix = if is_installed {
                 "systemctl enable --now bluetooth; if it does not stay up: journalctl -u bluetooth"
             } else {
                 "install BlueZ, such as: apt-get install bluez; then: systemctl enable --now bluetooth"
             };
-            findings.push(Finding::fail("bluetoothd", "not running", mend));
+            findings.push(Finding::fail("bluetoothd", "not running", fix));
         }
         Survey::Refused { denied, reason } => {
             findings.push(Finding::ok("D-Bus", "reachable"));
-            let mend = if denied {
-                "let this user use Bluetooth: usermod -aG bluetooth USER, then log in anew (hub-agent's own user has it)"
+            let fix = if denied {
+                "allow this user to use Bluetooth: usermod -aG bluetooth USER, then log in again (hub-agent's own user is in it)"
             } else {
-                "systemctl restart bluetooth; journalctl -u bluetooth tells what happened"
+                "systemctl restart bluetooth; journalctl -u bluetooth shows what happened"
             };
-            findings.push(Finding::fail("bluetoothd", format!("does not answer this user: {reason}"), mend));
+            findings.push(Finding::fail("bluetoothd", format!("does not answer this user: {reason}"), fix));
         }
         Survey::Adapters(adapters) => {
             findings.push(Finding::ok("D-Bus", "reachable"));
@@ -60,7 +60,7 @@ pub async fn check() -> Vec<Finding> {
                 findings.push(if adapter.powered {
                     Finding::ok("adapter", format!("{what}: powered"))
                 } else if blocked.is_empty() {
-                    Finding::warn("adapter", format!("{what}: off"), "nothing to do: the agent switches it on")
+                    Finding::warn("adapter", format!("{what}: off"), "nothing to do: the agent powers it on")
                 } else {
                     Finding::fail("adapter", format!("{what}: off, and blocked"), "see rfkill, below")
                 });
@@ -76,16 +76,16 @@ fn no_adapter(in_kernel: &[String], is_blocked: bool) -> Finding {
         Finding::fail(
             "adapter",
             "there is none",
-            "plug one in; dmesg | grep -i bluetooth tells whether its driver or firmware is missing",
+            "plug one in; dmesg | grep -i bluetooth shows whether its driver or firmware is missing",
         )
     } else {
-        let mend =
+        let fix =
             if is_blocked { "see rfkill, below" } else { "systemctl restart bluetooth; dmesg | grep -i bluetooth" };
-        Finding::fail("adapter", format!("the kernel has {}, but bluetoothd shows none", in_kernel.join(", ")), mend)
+        Finding::fail("adapter", format!("the kernel has {}, but bluetoothd shows none", in_kernel.join(", ")), fix)
     }
 }
 
-/// What the installed bluetoothd calls itself.
+/// The version of the installed bluetoothd.
 async fn version() -> Option<String> {
     let daemon = DAEMONS.into_iter().find(|path| Path::new(path).exists())?;
     output_of(daemon, &["--version"]).await
@@ -113,11 +113,11 @@ fn rfkill(folder: &Path) -> Vec<Finding> {
         }
         let name = read("name");
         if read("hard") == "1" {
-            let mend = "turn it on with the machine's switch or key for radio, or in its firmware's settings";
-            findings.push(Finding::fail("rfkill", format!("{name} is switched off by hardware"), mend));
+            let fix = "turn it on with the machine's radio switch or key, or in its firmware settings";
+            findings.push(Finding::fail("rfkill", format!("{name} is switched off by hardware"), fix));
         } else if read("soft") == "1" {
-            let mend = "rfkill unblock bluetooth";
-            findings.push(Finding::fail("rfkill", format!("{name} is blocked by software"), mend));
+            let fix = "rfkill unblock bluetooth";
+            findings.push(Finding::fail("rfkill", format!("{name} is blocked by software"), fix));
         }
     }
     findings
@@ -126,7 +126,7 @@ fn rfkill(folder: &Path) -> Vec<Finding> {
 fn kernel_adapters(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut names: Vec<_> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
-    // `hci0:64` and the like are connections.
+    // Names such as `hci0:64` are connections.
     names.retain(|name| name.starts_with("hci") && !name.contains(':'));
     names.sort();
     names
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn switches_that_keep_bluetooth_off_are_found() {
+    fn switches_that_keep_bluetooth_off_are_reported() {
         let folder = tempfile::tempdir().unwrap();
         for (entry, kind, soft, hard) in [
             ("rfkill0", "wlan", "1", "1"),

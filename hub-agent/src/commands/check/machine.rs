@@ -1,4 +1,5 @@
-//! Whether the machine lets the agent keep its state and tell the time: files and their permissions, disk space, clock.
+//! Whether the machine lets the agent store its state and know the time: files and their
+//! permissions, disk space, clock.
 
 use std::fs;
 use std::io;
@@ -7,12 +8,12 @@ use std::path::{Path, PathBuf};
 
 use hub_protocol::check::Finding;
 
-use super::output_of;
+use super::program::output_of;
 use crate::ble;
 use crate::config::{CommonArgs, DEFAULT_CONFIG_FILE};
 use crate::identity::{CREDENTIALS_FILE, parse_credentials};
 
-/// 2025-01-01: no machine that runs this lives before it.
+/// 2025-01-01: this program did not exist before.
 const BUILT_AFTER_SECS: i64 = 1_735_689_600;
 const LITTLE_SPACE_BYTES: u64 = 512 << 20;
 const NO_SPACE_BYTES: u64 = 64 << 20;
@@ -28,21 +29,21 @@ pub async fn check(args: &CommonArgs) -> Vec<Finding> {
 async fn clock() -> Finding {
     let now = ble::now();
     if now.as_secs() < BUILT_AFTER_SECS {
-        let mend =
-            "set it, and keep it right: timedatectl set-ntp true (this machine may lack a battery for its clock)";
-        return Finding::fail("clock", format!("it is {now}, says the machine"), mend);
+        let fix =
+            "set it and keep it synchronised: timedatectl set-ntp true (this machine's clock may have no battery)";
+        return Finding::fail("clock", format!("this machine's time is {now}"), fix);
     }
     match output_of("timedatectl", &["show", "--property=NTPSynchronized", "--value"]).await.as_deref() {
         Some("no") => {
-            Finding::warn("clock", format!("{now}, not kept right over the network"), "timedatectl set-ntp true")
+            Finding::warn("clock", format!("{now}, not synchronised over the network"), "timedatectl set-ntp true")
         }
-        Some("yes") => Finding::ok("clock", format!("{now}, kept right over the network")),
+        Some("yes") => Finding::ok("clock", format!("{now}, synchronised over the network")),
         _ => Finding::ok("clock", now),
     }
 }
 
 fn config_file(path: &Path) -> Option<Finding> {
-    // It was read and understood before this command began: here it is only about who else may.
+    // It was read before this command began: this checks only who else can access it.
     let mode = fs::metadata(path).ok()?.permissions().mode() & 0o777;
     let shown = path.display();
     let holds_code =
@@ -54,8 +55,8 @@ fn config_file(path: &Path) -> Option<Finding> {
             format!("chmod go-w {shown}"),
         )
     } else if holds_code && mode & 0o004 != 0 {
-        let mend = format!("chmod o-r {shown}, or put the code into a file of its own (claim-code-file)");
-        Finding::warn("config", format!("{shown} holds a claim code and everyone can read it"), mend)
+        let fix = format!("chmod o-r {shown}, or move the code to a file of its own (claim-code-file)");
+        Finding::warn("config", format!("{shown} contains a claim code and every user can read it"), fix)
     } else {
         Finding::ok("config", shown)
     })
@@ -70,7 +71,7 @@ fn state_dir(path: &Path) -> Vec<Finding> {
             Ok(()) if mode & 0o022 != 0 => Finding::fail(
                 "state",
                 format!("{shown} can be changed by others (mode {mode:03o})"),
-                format!("chmod 700 {shown}; then claim the hub anew, as its files may have been replaced"),
+                format!("chmod 700 {shown}; then claim the hub again, because its files may have been replaced"),
             ),
             Ok(()) if mode & 0o055 != 0 => Finding::warn(
                 "state",
@@ -86,13 +87,13 @@ fn state_dir(path: &Path) -> Vec<Finding> {
         });
         findings.push(credentials(&path.join(CREDENTIALS_FILE)));
     } else if path.exists() {
-        let mend = "name a directory with --state-dir, or in the configuration";
-        findings.push(Finding::fail("state", format!("{shown} is not a directory"), mend));
+        let fix = "set --state-dir, or state-dir in the configuration, to a directory";
+        findings.push(Finding::fail("state", format!("{shown} is not a directory"), fix));
     } else {
         findings.push(Finding::warn(
             "state",
-            format!("{shown} is not there"),
-            "nothing to do if the agent has not run yet: it, or systemd, makes it; --state-dir names another",
+            format!("{shown} does not exist"),
+            "nothing to do if the agent has not run yet: it or systemd creates it; --state-dir selects another",
         ));
     }
     findings.extend(space(path));
@@ -112,13 +113,13 @@ fn credentials(path: &Path) -> Finding {
             mode if mode & 0o077 != 0 => Finding::fail(
                 "identity",
                 format!("{shown} is open to others (mode {mode:03o})"),
-                format!("chmod 600 {shown}; then claim the hub anew, as its tokens may have been read"),
+                format!("chmod 600 {shown}; then claim the hub again, because its tokens may have been read"),
             ),
             _ => match fs::read(path).map(|bytes| parse_credentials(&bytes)) {
                 Ok(Ok(_)) => Finding::ok("identity", "claimed, and only its owner can read the tokens"),
                 Ok(Err(line)) => Finding::fail(
                     "identity",
-                    format!("{shown} is damaged in line {line}, and is not used"),
+                    format!("{shown} is damaged in line {line} and is not used"),
                     "claim this hub again: hub-agent claim --code CODE",
                 ),
                 Err(error) => unreadable(path, &error),
@@ -137,7 +138,7 @@ fn unreadable(path: &Path, error: &io::Error) -> Finding {
     Finding::fail("identity", format!("{}: {error}", path.display()), "run this as the agent's user, or as root")
 }
 
-/// Space where the directory is, or would be.
+/// The space of the disk on which the directory is, or would be.
 fn space(path: &Path) -> Option<Finding> {
     let mut place = PathBuf::from(path);
     let stat = loop {
@@ -155,13 +156,13 @@ fn space(path: &Path) -> Option<Finding> {
     let mib = free >> 20;
     let shown = place.display();
     Some(if free < NO_SPACE_BYTES {
-        let mend = "make room (journalctl --vacuum-size=50M); the spool stops growing here";
-        Finding::fail("disk", format!("{mib} MiB free at {shown}"), mend)
+        let fix = "free some space (journalctl --vacuum-size=50M); the spool stops growing here";
+        Finding::fail("disk", format!("{mib} MiB free at {shown}"), fix)
     } else if free < LITTLE_SPACE_BYTES {
         Finding::warn(
             "disk",
             format!("{mib} MiB free at {shown}"),
-            "make room, or lower spool-max: a long outage would not fit",
+            "free some space, or lower spool-max: the records of a long outage would not fit",
         )
     } else if stat.f_files > 0 && stat.f_favail < FEW_INODES {
         Finding::warn(
@@ -185,10 +186,10 @@ mod tests {
     }
 
     #[test]
-    fn files_that_others_may_touch_are_found() {
+    fn files_that_others_can_access_are_reported() {
         let folder = tempfile::tempdir().unwrap();
         let config = folder.path().join("config.toml");
-        assert!(config_file(&config).is_none(), "a file that is not there has no fault");
+        assert!(config_file(&config).is_none(), "a missing file is not a problem");
         fs::write(&config, "claim-code = \"x\"\n").unwrap();
         for (mode, state) in [(0o640, State::Ok), (0o644, State::Warn), (0o664, State::Fail)] {
             chmod(&config, mode);
@@ -218,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn space_is_that_of_the_nearest_directory_there_is() {
+    fn space_is_that_of_the_nearest_existing_directory() {
         assert!(space(Path::new("/nonexistent/far/away")).is_some_and(|finding| finding.finding.ends_with("at /")));
         assert!(space(Path::new("nonexistent")).is_some_and(|finding| finding.finding.ends_with("at .")));
     }

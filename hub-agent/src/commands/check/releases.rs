@@ -1,4 +1,4 @@
-//! Whether jobs can install anything: the keys releases are checked with, and the helper that is root.
+//! Whether jobs can install releases: the public keys, and the helper that runs as root.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -12,7 +12,7 @@ use hub_protocol::check::Finding;
 use crate::config::JobArgs;
 use crate::jobs::release::keys_in;
 
-/// It answers at once, unless it installs something.
+/// It answers at once, unless it is installing something.
 const HELPER_PATIENCE: Duration = Duration::from_secs(10);
 
 pub async fn check(args: &JobArgs) -> Vec<Finding> {
@@ -21,35 +21,35 @@ pub async fn check(args: &JobArgs) -> Vec<Finding> {
         findings.extend(keys(&args.release_keys.join(folder), what));
     }
     let helper = Helper::at(&args.helper_socket);
-    let asked =
+    let called =
         tokio::task::spawn_blocking(move || helper.app_states_within(HELPER_PATIENCE).map(|apps| apps.len())).await;
-    findings.push(match asked {
+    findings.push(match called {
         Ok(Ok(apps)) => Finding::ok("helper", format!("hub-agent-helper answers; {apps} apps are installed")),
-        Ok(Err(error)) => helper_away(&args.helper_socket, &error),
-        Err(error) => Finding::fail("helper", format!("it could not be asked: {error}"), "run this once more"),
+        Ok(Err(error)) => helper_unavailable(&args.helper_socket, &error),
+        Err(error) => Finding::fail("helper", format!("it could not be called: {error}"), "run this once more"),
     });
     findings
 }
 
-fn helper_away(socket: &Path, error: &HelperError) -> Finding {
+fn helper_unavailable(socket: &Path, error: &HelperError) -> Finding {
     let is_forbidden = matches!(error, HelperError::NoAnswer(error) if error.kind() == ErrorKind::PermissionDenied);
     let is_absent = matches!(error, HelperError::NoAnswer(error) if error.kind() == ErrorKind::NotFound);
     match (is_absent, is_forbidden) {
         (true, _) => Finding::warn(
             "helper",
-            format!("{} is not there: jobs that install something will fail", socket.display()),
+            format!("{} does not exist: jobs that install something will fail", socket.display()),
             "systemctl enable --now hub-agent-helper.socket (the Debian package has it); without systemd there are no jobs",
         ),
         (_, true) => Finding::warn(
             "helper",
-            "this user may not ask it",
+            "this user may not call it",
             "run this as the agent's user: sudo -u hub-agent hub-agent check",
         ),
-        _ => Finding::fail("helper", error, "journalctl -u 'hub-agent-helper*' tells why"),
+        _ => Finding::fail("helper", error, "journalctl -u 'hub-agent-helper*' shows why"),
     }
 }
 
-/// How many keys there are, and what is wrong with those that cannot be used.
+/// The number of keys, and the problems of those that cannot be used.
 fn keys(folder: &Path, what: &str) -> Vec<Finding> {
     let shown = folder.display();
     let mut findings = Vec::new();
@@ -59,14 +59,14 @@ fn keys(folder: &Path, what: &str) -> Vec<Finding> {
         match key {
             Ok(_) if is_open => findings.push(Finding::fail(
                 "release keys",
-                format!("{} can be changed by others: who does, can install what they like", file.display()),
+                format!("{} can be changed by other users, who could then install any release", file.display()),
                 format!("compare it with the key you were given, then: chmod go-w {}", file.display()),
             )),
             Ok(_) => usable += 1,
             Err(error) => findings.push(Finding::fail(
                 "release keys",
                 format!("{} cannot be used: {error}", file.display()),
-                "put a minisign public key there, as `hub-cloud release keygen` makes it, or remove the file",
+                "replace it by a minisign public key, as `hub-cloud release keygen` creates it, or remove the file",
             )),
         }
     }
@@ -74,7 +74,7 @@ fn keys(folder: &Path, what: &str) -> Vec<Finding> {
         0 if findings.is_empty() => findings.push(Finding::warn(
             "release keys",
             format!("{shown} has none: this hub installs no {what}"),
-            format!("put the public key (*.pub) of whom you trust with {what} there; it counts at once"),
+            format!("add the public key (*.pub) of the party you trust for {what}; it is used at once"),
         )),
         0 => {}
         1 => findings.push(Finding::ok("release keys", format!("1 key for {what}"))),
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_are_counted_and_others_named() {
+    fn usable_keys_are_counted_and_others_reported() {
         let folder = tempfile::tempdir().unwrap();
         let states = || keys(folder.path(), "apps").into_iter().map(|finding| finding.state).collect::<Vec<_>>();
         assert_eq!(states(), [State::Warn], "no key");

@@ -1,4 +1,5 @@
-//! Whether the service can be reached: name, port, TLS, answer, and whether both clocks agree. Sends no credentials.
+//! Whether the service can be reached: name, port, TLS, answer, and whether both clocks agree.
+//! Sends no credentials.
 
 use std::time::Duration;
 
@@ -13,9 +14,9 @@ use crate::config::{self, ServiceArgs};
 use crate::error::chain;
 
 const CLOCKS_MAY_DIFFER_SECS: i64 = 60;
-const LONGEST_ANSWER_BYTES: usize = 64 << 10;
+const MAX_ANSWER_BYTES: usize = 64 << 10;
 
-/// What the service says of itself.
+/// The service's own health.
 #[derive(serde::Deserialize)]
 struct Health {
     #[serde(rename = "status")]
@@ -24,8 +25,8 @@ struct Health {
 
 pub async fn check(args: &ServiceArgs) -> Vec<Finding> {
     if args.service_url.is_none() {
-        let mend = "set service-url in /etc/hub-agent/config.toml, or give --service-url";
-        return vec![Finding::warn("service", "no service is configured, so it was not tried", mend)];
+        let fix = "set service-url in /etc/hub-agent/config.toml, or use --service-url";
+        return vec![Finding::warn("service", "no service is configured, so it was not checked", fix)];
     }
     let (url, client) = match config::service_url(args).and_then(|url| {
         let client = cloud::http_client(args, &url, None)?;
@@ -42,10 +43,11 @@ pub async fn check(args: &ServiceArgs) -> Vec<Finding> {
     }
     let mut findings = Vec::new();
     if url.scheme() == "http" && !is_loopback(&host) {
-        let mend = "use https:// unless the way to the service is private";
-        findings.push(Finding::warn("service", format!("{url} is not encrypted: tokens travel in the clear"), mend));
+        let fix = "use https:// unless the network to the service is private";
+        findings.push(Finding::warn("service", format!("{url} is not encrypted: tokens are sent in plain text"), fix));
     }
-    // The second is refused without credentials, in the service's own form: a proxy may hand on no more than what hubs need.
+    // The second path is refused without credentials, in the service's format: a proxy may forward
+    // only what hubs need.
     for path in ["healthz", "v1/test"] {
         let probe = url.join(path).unwrap_or(url.clone());
         let answer = match client.get(probe).timeout(args.request_timeout.0).send().await {
@@ -57,7 +59,7 @@ pub async fn check(args: &ServiceArgs) -> Vec<Finding> {
         };
         let status = answer.status();
         let date = answer.headers().get(DATE).and_then(|date| date.to_str().ok()).map(str::to_owned);
-        let found = judge(&url, status.as_u16(), &start_of(answer).await);
+        let found = evaluate(&url, status.as_u16(), &start_of(answer).await);
         let is_last = path == "v1/test";
         if found.state == State::Ok || is_last {
             findings.push(found);
@@ -68,10 +70,10 @@ pub async fn check(args: &ServiceArgs) -> Vec<Finding> {
     findings
 }
 
-/// As much of an answer as the service's own would be long.
+/// As much of an answer as the service's own would have.
 async fn start_of(mut answer: reqwest::Response) -> Vec<u8> {
     let mut body = Vec::new();
-    while body.len() < LONGEST_ANSWER_BYTES
+    while body.len() < MAX_ANSWER_BYTES
         && let Ok(Some(chunk)) = answer.chunk().await
     {
         body.extend_from_slice(&chunk);
@@ -79,53 +81,54 @@ async fn start_of(mut answer: reqwest::Response) -> Vec<u8> {
     body
 }
 
-/// Who answered: a login page says 200 to anything, so only the service's own form counts.
-fn judge(url: &reqwest::Url, status: u16, body: &[u8]) -> Finding {
+/// Who answered: a login page answers 200 to anything, so only the service's format counts.
+fn evaluate(url: &reqwest::Url, status: u16, body: &[u8]) -> Finding {
     let problem = serde_json::from_slice::<Problem>(body).ok();
-    let mend = "is service-url right, and is no proxy or login page in between?";
+    let fix = "check service-url, and that no proxy or login page is in between";
     match problem {
         Some(problem) if status >= 500 => Finding::warn(
             "service",
-            format!("{url} is in trouble: {} [{status} {}]", problem.message, problem.code),
+            format!("{url} has a problem: {} [{status} {}]", problem.message, problem.code),
             "try again later, then ask the service's operator",
         ),
-        None if status >= 400 => Finding::warn("service", format!("{url} answers, but with status {status}"), mend),
+        None if status >= 400 => Finding::warn("service", format!("{url} answers, but with status {status}"), fix),
         None if serde_json::from_slice::<Data<Health>>(body).is_err() => Finding::fail(
             "service",
-            format!("{url} is answered by something else than the service (status {status})"),
-            mend,
+            format!("something other than the service answers at {url} (status {status})"),
+            fix,
         ),
         _ => {
-            let how = if url.scheme() == "https" { ", its certificate is good" } else { "" };
+            let how = if url.scheme() == "https" { ", its certificate is valid" } else { "" };
             Finding::ok("service", format!("{url} answers{how}"))
         }
     }
 }
 
-/// Name and port first, each with its own error: inside an HTTP client they are hard to tell apart.
+/// Name and port first, each with its own error: the HTTP client's errors do not distinguish them
+/// well.
 async fn connect(host: &str, port: u16, timeout: Duration) -> Result<(), Finding> {
     let found = tokio::time::timeout(timeout, tokio::net::lookup_host((host, port))).await;
     let addresses: Vec<_> = match found {
         Ok(Ok(addresses)) => addresses.collect(),
         Ok(Err(error)) => {
-            let mend = "is the name right? Does this machine have DNS: resolvectl status, /etc/resolv.conf";
-            return Err(Finding::fail("service", format!("the name {host} is not found: {error}"), mend));
+            let fix = "check the name, and this machine's DNS: resolvectl status, /etc/resolv.conf";
+            return Err(Finding::fail("service", format!("the name {host} is not found: {error}"), fix));
         }
         Err(_) => {
-            let mend = "is the network up (ip route), and its DNS server right (/etc/resolv.conf)?";
-            return Err(Finding::fail("service", format!("no answer to who {host} is"), mend));
+            let fix = "check the network (ip route) and the DNS server (/etc/resolv.conf)";
+            return Err(Finding::fail("service", format!("the DNS server does not answer for {host}"), fix));
         }
     };
-    let (reason, mend) = match tokio::time::timeout(timeout, tokio::net::TcpStream::connect(addresses.as_slice())).await
+    let (reason, fix) = match tokio::time::timeout(timeout, tokio::net::TcpStream::connect(addresses.as_slice())).await
     {
         Ok(Ok(_)) => return Ok(()),
         Ok(Err(error)) if error.kind() == std::io::ErrorKind::ConnectionRefused => {
-            ("nothing listens there".to_owned(), "is the port right, and the service running?")
+            ("nothing listens there".to_owned(), "check the port, and that the service is running")
         }
-        Ok(Err(error)) => (error.to_string(), "is the network up (ip route)?"),
-        Err(_) => ("no answer".to_owned(), "does a firewall keep this machine from going out to that port?"),
+        Ok(Err(error)) => (error.to_string(), "check the network (ip route)"),
+        Err(_) => ("no answer".to_owned(), "check whether a firewall blocks this machine's connections to that port"),
     };
-    Err(Finding::fail("service", format!("cannot connect to {host} port {port}: {reason}"), mend))
+    Err(Finding::fail("service", format!("cannot connect to {host} port {port}: {reason}"), fix))
 }
 
 fn is_loopback(host: &str) -> bool {
@@ -137,42 +140,42 @@ fn failure(url: &reqwest::Url, error: &reqwest::Error) -> Finding {
         return Finding::fail(
             "service",
             format!("{url}: its certificate is refused: {reason}"),
-            certificate_mend(reason),
+            certificate_fix(reason),
         );
     }
     if let Some(reason) = tls_error(error) {
-        let mend = "is the port one for https? Old proxies in between also break TLS";
-        return Finding::fail("service", format!("{url}: TLS fails: {reason}"), mend);
+        let fix = "check that the port is for https; old proxies in between also break TLS";
+        return Finding::fail("service", format!("{url}: TLS fails: {reason}"), fix);
     }
     if error.is_timeout() {
-        let mend = "the service, or a proxy in between, is stuck: try again, then ask its operator";
-        return Finding::fail("service", format!("{url} takes the connection and does not answer"), mend);
+        let fix = "the service or a proxy in between hangs: try again, then ask its operator";
+        return Finding::fail("service", format!("{url} accepts the connection and does not answer"), fix);
     }
-    Finding::fail("service", format!("{url}: {}", chain(error)), "is service-url right?")
+    Finding::fail("service", format!("{url}: {}", chain(error)), "check service-url")
 }
 
-fn certificate_mend(reason: &rustls::CertificateError) -> &'static str {
+fn certificate_fix(reason: &rustls::CertificateError) -> &'static str {
     use rustls::CertificateError as Error;
     match reason {
         Error::Expired | Error::ExpiredContext { .. } | Error::NotValidYet | Error::NotValidYetContext { .. } => {
-            "is this machine's clock right (above)? Else the service has to renew its certificate"
+            "check this machine's clock (above); if it is right, the service has to renew its certificate"
         }
-        Error::UnknownIssuer => "update ca-certificates; a private authority's certificate goes into ca-file",
+        Error::UnknownIssuer => "update ca-certificates; set ca-file to the certificate of a private authority",
         Error::NotValidForName | Error::NotValidForNameContext { .. } => {
-            "use the name that the certificate is for in service-url"
+            "use the certificate's host name in service-url"
         }
-        _ => "something between this machine and the service may be intercepting: ask the service's operator",
+        _ => "the connection may be intercepted between this machine and the service: ask the service's operator",
     }
 }
 
-/// The TLS library's own error, however deep it is wrapped.
+/// The TLS library's error, however deep it is wrapped.
 fn tls_error<'e>(error: &'e (dyn std::error::Error + 'static)) -> Option<&'e rustls::Error> {
     let mut next = Some(error);
     while let Some(error) = next {
         if let Some(found) = error.downcast_ref::<rustls::Error>() {
             return Some(found);
         }
-        // An I/O error hides what it was made of from `source`.
+        // An I/O error omits its inner error from `source`.
         let inner = error.downcast_ref::<std::io::Error>().and_then(|error| error.get_ref());
         next = match inner {
             Some(inner) => Some(inner),
@@ -199,7 +202,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_name_and_a_port_fail_each_in_its_own_words() {
+    async fn an_unknown_name_and_a_refused_port_have_their_own_findings() {
         let refused = connect("127.0.0.1", 1, Duration::from_secs(5)).await.unwrap_err();
         assert!(refused.finding.contains("nothing listens there"), "{refused:?}");
         let unknown = connect("no-such-host.invalid", 443, Duration::from_secs(30)).await.unwrap_err();
@@ -207,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_service_s_own_form_is_its_answer() {
+    fn only_an_answer_in_the_service_format_counts() {
         let url = "https://hubs.example.com".parse().unwrap();
         let refused = r#"{"message": "No token.", "code": "TOKEN_MISSING", "requestId": "r"}"#;
         for (status, body, state) in [
@@ -219,7 +222,7 @@ mod tests {
             (302, "", State::Fail),
             (502, "bad gateway", State::Warn),
         ] {
-            assert_eq!(judge(&url, status, body.as_bytes()).state, state, "{status} {body}");
+            assert_eq!(evaluate(&url, status, body.as_bytes()).state, state, "{status} {body}");
         }
     }
 

@@ -24,7 +24,8 @@ LE_SET_SCAN_PARAMETERS, LE_SET_SCAN_ENABLE = 0x200B, 0x200C
 NONCONNECTABLE = 3
 ADDRESS_TYPES = {"public": 0, "random": 1}
 
-# Commands answered with success and nothing else: masks, resets, and what sets parameters nobody reads here.
+# Commands answered with success and nothing else: masks, resets, and what sets parameters nobody
+# reads here.
 ACCEPTED = {0x0C01, 0x0C03, 0x0C13, 0x0C16, 0x0C18, 0x0C24, 0x0C52, 0x0C63, 0x0C6D,
             0x2001, 0x2005, 0x2006, 0x2008, 0x2009, 0x200A, 0x200B, 0x200C, 0x2010, 0x2011, 0x2012}
 

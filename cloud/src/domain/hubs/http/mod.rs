@@ -1,5 +1,22 @@
-//! Requests and answers about hubs: those hubs send themselves, and those of the people who run them.
+//! Requests and responses of hubs, a file for each kind of caller.
 
-pub mod platform;
-pub mod protocol;
-pub mod tenant;
+mod platform;
+mod protocol;
+mod tenant;
+
+use aide::axum::ApiRouter;
+use axum::extract::FromRef;
+
+use crate::authn::Authn;
+use crate::core::Core;
+use crate::domain::hubs::Hubs;
+
+pub fn routes<S>() -> ApiRouter<S>
+where
+    S: Clone + Send + Sync + 'static,
+    Core: FromRef<S>,
+    Authn: FromRef<S>,
+    Hubs: FromRef<S>,
+{
+    ApiRouter::new().merge(platform::routes()).merge(protocol::routes()).merge(tenant::routes())
+}

@@ -1,80 +1,75 @@
-//! What a hub itself calls: its credentials, its adapters, what is wanted of it.
+//! `/v1/hubs`: what a hub's agent calls for its credentials and adapters.
 
-use std::time::Duration;
-
-use axum::extract::State;
-use axum::http::HeaderMap;
-use hub_protocol::HubUuid;
+use aide::axum::ApiRouter;
+use aide::axum::routing::{get_with, post_with};
+use axum::extract::{FromRef, State};
 use hub_protocol::claim::{HubAccess, HubClaimRequest, HubCredentials, HubRefreshRequest};
-use hub_protocol::hub::{AdapterSnapshot, AdapterSnapshotResult, DesiredState, HubTest, ScanConfig};
-use schemars::JsonSchema;
-use serde::Deserialize;
+use hub_protocol::hub::{AdapterSnapshot, AdapterSnapshotResult, HubTest};
 
-use super::super::{self as hubs, adapters, desired};
-use crate::app::App;
+use super::super::{self as hubs, Hubs, adapters};
+use crate::authn::Authn;
 use crate::authn::hub::{Hub, RefreshingHub};
 use crate::authz::Public;
-use crate::error::{Error, Result};
+use crate::core::Core;
+use crate::error::Result;
 use crate::http::answer::{Answer, Created};
-use crate::http::etag::{IfNoneMatch, Tagged};
-use crate::http::extract::{Json, Path, Query, UploadBody, parse_object};
-use crate::ingest::idempotency_key;
+use crate::http::extract::{Json, parse_object};
+use crate::http::idempotency::IdempotencyKey;
+use crate::http::operation::{operation, operation_failing};
+use crate::ingest::UploadBody;
 
-/// Below the minute at which connections are commonly cut.
-const MAX_WAIT_SECS: u64 = 55;
+pub fn routes<S>() -> ApiRouter<S>
+where
+    S: Clone + Send + Sync + 'static,
+    Core: FromRef<S>,
+    Authn: FromRef<S>,
+    Hubs: FromRef<S>,
+{
+    ApiRouter::new()
+        .api_route(
+            "/v1/hubs/claim",
+            post_with(
+                claim,
+                operation_failing(&[409, 423], "hub.claim", "hub-api", "Claim a hub for the code's tenant"),
+            ),
+        )
+        .api_route(
+            "/v1/hubs/refresh",
+            post_with(refresh, operation_failing(&[403], "hub.refresh", "hub-api", "Refresh the access token")),
+        )
+        .api_route(
+            "/v1/hubs/adapters",
+            post_with(store_adapters, operation("hub.reportAdapters", "hub-api", "Report all Bluetooth adapters")),
+        )
+        .api_route("/v1/test", get_with(test, operation("hub.test", "hub-api", "The hub as the service sees it")))
+}
 
-pub async fn claim(
+async fn claim(
     _: Public,
-    State(app): State<App>,
-    headers: HeaderMap,
+    State(hubs): State<Hubs>,
+    IdempotencyKey(key): IdempotencyKey,
     Json(request): Json<HubClaimRequest>,
 ) -> Result<Created<HubCredentials>> {
-    let key = idempotency_key(&headers)?;
-    hubs::claim(&app, &request, key.as_deref()).await.map(Created)
+    hubs::claim(&hubs, &request, key?.as_deref()).await.map(Created)
 }
 
-pub async fn refresh(
+async fn refresh(
     RefreshingHub(claims): RefreshingHub,
-    State(app): State<App>,
+    State(hubs): State<Hubs>,
     Json(request): Json<HubRefreshRequest>,
 ) -> Result<Answer<HubAccess>> {
-    hubs::refresh(&app, &claims, &request).await.map(Answer)
+    hubs::refresh(&hubs, &claims, &request).await.map(Answer)
 }
 
-pub async fn store_adapters(
+async fn store_adapters(
     hub: Hub,
-    State(app): State<App>,
-    headers: HeaderMap,
+    State(hubs): State<Hubs>,
+    IdempotencyKey(key): IdempotencyKey,
     body: UploadBody<AdapterSnapshot>,
 ) -> Result<Answer<AdapterSnapshotResult>> {
-    let key = idempotency_key(&headers)?;
-    adapters::store_snapshot(&app, &hub, key.as_deref(), parse_object(&body.0?)?).await.map(Answer)
+    adapters::store_snapshot(&hubs, &hub, key?.as_deref(), parse_object(&body.0?)?).await.map(Answer)
 }
 
-#[derive(Debug, Deserialize, JsonSchema)]
-pub struct WaitQuery {
-    /// 0 to 55 seconds to hold the request for, until the state changes.
-    wait: Option<u64>,
-}
-
-pub async fn desired_state(
-    hub: Hub,
-    State(app): State<App>,
-    Path(_): Path<HubUuid>,
-    Query(query): Query<WaitQuery>,
-    known: IfNoneMatch,
-) -> Result<Tagged<DesiredState>> {
-    let wait = query.wait.unwrap_or(0);
-    if wait > MAX_WAIT_SECS {
-        return Err(Error::field("wait", format!("must be between 0 and {MAX_WAIT_SECS}")));
-    }
-    desired::desired_state(&app, &hub, &known, Duration::from_secs(wait)).await
-}
-
-pub async fn scan_config(_: Hub, known: IfNoneMatch) -> Tagged<ScanConfig> {
-    desired::scan_config(&known)
-}
-
-pub async fn test(hub: Hub, State(app): State<App>) -> Answer<HubTest> {
-    Answer(HubTest { hub_uuid: hub.hub_uuid, tenant_uuid: hub.tenant_uuid, time: app.clock.now() })
+async fn test(hub: Hub, State(hubs): State<Hubs>) -> Answer<HubTest> {
+    Answer(HubTest { hub_uuid: hub.hub_uuid, tenant_uuid: hub.tenant_uuid, time: hubs.core.clock.now() })
 }

@@ -1,6 +1,8 @@
 //! `/tenant/hubs`: a tenant's own hubs and their adapters.
 
-use axum::extract::State;
+use aide::axum::ApiRouter;
+use aide::axum::routing::{get_with, patch_with};
+use axum::extract::{FromRef, State};
 use hub_protocol::claim::OperatingSystem;
 use hub_protocol::hub::AdapterRole;
 use hub_protocol::{HubUuid, TenantUuid, Timestamp, UserUuid};
@@ -10,42 +12,80 @@ use serde::{Deserialize, Serialize};
 use super::super::adapters::{self, AdapterUpdate, AdapterView};
 use super::super::store::{self, HubRow};
 use super::super::{self as hubs, MAX_IDENTIFIER_CHARS, adapter_store};
-use crate::app::App;
+use crate::authn::Authn;
 use crate::authz::{Authorized, Scope, permission as perm};
+use crate::core::Core;
+use crate::domain::hubs::Hubs;
 use crate::error::Result;
 use crate::http::answer::Answer;
 use crate::http::check::Check;
 use crate::http::extract::{Json, Path};
+use crate::http::operation::operation;
 use crate::http::page::{Listed, Page};
+use crate::http::paths::{AdapterPath, HubPath};
+
+pub fn routes<S>() -> ApiRouter<S>
+where
+    S: Clone + Send + Sync + 'static,
+    Core: FromRef<S>,
+    Authn: FromRef<S>,
+    Hubs: FromRef<S>,
+{
+    ApiRouter::new()
+        .api_route("/tenant/hubs", get_with(list, operation("hubs.list", "tenant-hubs", "Hubs, newest first")))
+        .api_route(
+            "/tenant/hubs/{hubUuid}",
+            get_with(get, operation("hubs.get", "tenant-hubs", "One hub"))
+                .patch_with(update, operation("hubs.update", "tenant-hubs", "Label or describe a hub")),
+        )
+        .api_route(
+            "/tenant/hubs/{hubUuid}/adapters",
+            get_with(list_adapters, operation("hubs.listAdapters", "tenant-hubs", "A hub's Bluetooth adapters")),
+        )
+        .api_route(
+            "/tenant/hubs/{hubUuid}/adapters/{address}",
+            patch_with(update_adapter, operation("hubs.updateAdapter", "tenant-hubs", "Set the role of an adapter")),
+        )
+}
 
 /// A hub is online for this long after telemetry.
 const ONLINE_SECS: i64 = 10 * 60;
 /// Longest description of a hub.
 const MAX_DESCRIPTION_CHARS: usize = 2000;
 
-/// How a hub stands; the first that applies.
+/// The status of a hub: the first that applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum HubStatus {
+    /// A platform administrator has blocked it.
     Blocked,
-    /// Telemetry came within the last 10 minutes.
+    /// Telemetry arrived within the last 10 minutes.
     Online,
+    /// No telemetry arrived within the last 10 minutes.
     Offline,
 }
 
+/// A hub.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HubSummaryResponse {
+    /// The hub.
     hub_uuid: HubUuid,
+    /// The label of the hub, for people.
     hub_identifier: Option<String>,
-    /// The hub's hardware identity.
+    /// The hardware identity of the hub.
     device_instance_id: String,
+    /// The version of its agent, as last reported.
     agent_version: Option<String>,
+    /// The host name of the machine.
     hostname: Option<String>,
+    /// The status of the hub.
     status: HubStatus,
+    /// Whether telemetry arrived within the last 10 minutes.
     online: bool,
     /// The last upload, report, claim or refresh.
     last_seen_at: Option<Timestamp>,
+    /// The last telemetry.
     last_telemetry_at: Option<Timestamp>,
     /// The last claim.
     claimed_at: Timestamp,
@@ -53,16 +93,21 @@ pub struct HubSummaryResponse {
     created_at: Timestamp,
 }
 
+/// A hub with its adapters.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HubDetailResponse {
     #[serde(flatten)]
     summary: HubSummaryResponse,
+    /// A text for people.
     description: Option<String>,
+    /// The operating system of the machine.
     os: Option<OperatingSystem>,
-    /// The app user the hub belongs to.
+    /// The app user that the hub belongs to.
     owner_user_uuid: Option<UserUuid>,
+    /// Since when it is blocked; null when it is not.
     blocked_at: Option<Timestamp>,
+    /// Its Bluetooth adapters.
     adapters: Vec<AdapterView>,
 }
 
@@ -103,85 +148,96 @@ impl HubDetailResponse {
     }
 }
 
-/// What to change; absent or null stays, empty text takes away.
+/// What to change; a member that is absent or null leaves the stored value alone, empty text
+/// removes it.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HubUpdateRequest {
-    /// A label for people; at most 200 characters.
+    /// A label for people.
+    #[schemars(length(max = MAX_IDENTIFIER_CHARS), regex(pattern = hub_protocol::patterns::LINE))]
     hub_identifier: Option<String>,
-    /// At most 2,000 characters.
+    /// A text for people.
+    #[schemars(length(max = MAX_DESCRIPTION_CHARS), regex(pattern = hub_protocol::patterns::LINES))]
     description: Option<String>,
 }
 
-/// What to decide about an adapter; absent or null stays.
+impl HubUpdateRequest {
+    fn checked(self) -> Result<Self> {
+        let mut check = Check::new();
+        check.line("hubIdentifier", self.hub_identifier.as_deref(), MAX_IDENTIFIER_CHARS);
+        check.lines("description", self.description.as_deref(), MAX_DESCRIPTION_CHARS);
+        check.done().map(|()| self)
+    }
+}
+
+/// What to change about an adapter; a member that is absent or null leaves the stored value alone.
 #[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "HubAdapterUpdateRequest")]
 pub struct UpdateRequest {
+    /// What the adapter is used for.
     role: Option<AdapterRole>,
-    /// The tenant itself.
+    /// The tenant itself; no other is accepted.
     #[serde(alias = "supplierUuid")]
     supplier_uuid: Option<TenantUuid>,
 }
 
-pub async fn list(
+async fn list(
     auth: Authorized<perm::HubsRead>,
-    State(app): State<App>,
+    State(hubs): State<Hubs>,
     page: Page,
 ) -> Result<Listed<HubSummaryResponse>> {
-    let mut conn = app.db.read().await?;
-    let (hubs, total) = store::list(&mut conn, &auth.scope, &page).await?;
-    let now = app.clock.now();
-    Ok(page.listed(hubs.into_iter().map(|hub| HubSummaryResponse::new(hub, now)).collect(), total))
+    let mut conn = hubs.core.db.read().await?;
+    let (rows, total) = store::list(&mut conn, &auth.scope, page.slice()).await?;
+    let now = hubs.core.clock.now();
+    Ok(page.listed(rows.into_iter().map(|hub| HubSummaryResponse::new(hub, now)).collect(), total))
 }
 
-pub async fn get(
+async fn get(
     auth: Authorized<perm::HubsRead>,
-    State(app): State<App>,
-    Path(hub_uuid): Path<HubUuid>,
+    State(hubs): State<Hubs>,
+    Path(HubPath { hub_uuid }): Path<HubPath>,
 ) -> Result<Answer<HubDetailResponse>> {
-    detail(&app, &auth.scope, hub_uuid).await
+    detail(&hubs, &auth.scope, hub_uuid).await
 }
 
-async fn detail(app: &App, scope: &Scope, hub_uuid: HubUuid) -> Result<Answer<HubDetailResponse>> {
-    let mut conn = app.db.read().await?;
+async fn detail(hubs: &Hubs, scope: &Scope, hub_uuid: HubUuid) -> Result<Answer<HubDetailResponse>> {
+    let mut conn = hubs.core.db.read().await?;
     let hub = hubs::get(&mut conn, scope, hub_uuid).await?;
     let adapters = adapter_store::list(&mut conn, scope, hub_uuid).await?;
-    Ok(Answer(HubDetailResponse::new(hub, adapters, app.clock.now())))
+    Ok(Answer(HubDetailResponse::new(hub, adapters, hubs.core.clock.now())))
 }
 
-pub async fn update(
+async fn update(
     auth: Authorized<perm::HubsWrite>,
-    State(app): State<App>,
-    Path(hub_uuid): Path<HubUuid>,
+    State(hubs): State<Hubs>,
+    Path(HubPath { hub_uuid }): Path<HubPath>,
     Json(request): Json<HubUpdateRequest>,
 ) -> Result<Answer<HubDetailResponse>> {
-    let mut check = Check::new();
-    check.line("hubIdentifier", request.hub_identifier.as_deref(), MAX_IDENTIFIER_CHARS);
-    check.lines("description", request.description.as_deref(), MAX_DESCRIPTION_CHARS);
-    check.done()?;
-    let hub_identifier = request.hub_identifier.as_deref().map(str::trim);
-    let description = request.description.as_deref().map(str::trim);
+    let HubUpdateRequest { hub_identifier, description } = request.checked()?;
+    let hub_identifier = hub_identifier.as_deref().map(str::trim);
+    let description = description.as_deref().map(str::trim);
     if hub_identifier.is_some() || description.is_some() {
-        hubs::update(&app, &auth.scope, hub_uuid, hub_identifier, description).await?;
+        hubs::update(&hubs, &auth.scope, hub_uuid, hub_identifier, description).await?;
     }
-    detail(&app, &auth.scope, hub_uuid).await
+    detail(&hubs, &auth.scope, hub_uuid).await
 }
 
-pub async fn list_adapters(
+async fn list_adapters(
     auth: Authorized<perm::HubsRead>,
-    State(app): State<App>,
-    Path(hub_uuid): Path<HubUuid>,
+    State(hubs): State<Hubs>,
+    Path(HubPath { hub_uuid }): Path<HubPath>,
 ) -> Result<Answer<Vec<AdapterView>>> {
-    let mut conn = app.db.read().await?;
+    let mut conn = hubs.core.db.read().await?;
     hubs::require(&mut conn, &auth.scope, hub_uuid).await?;
     adapter_store::list(&mut conn, &auth.scope, hub_uuid).await.map(Answer)
 }
 
-pub async fn update_adapter(
+async fn update_adapter(
     auth: Authorized<perm::HubsWrite>,
-    State(app): State<App>,
-    Path((hub_uuid, address)): Path<(HubUuid, String)>,
+    State(hubs): State<Hubs>,
+    Path(AdapterPath { hub_uuid, address }): Path<AdapterPath>,
     Json(request): Json<UpdateRequest>,
 ) -> Result<Answer<AdapterView>> {
     let update = AdapterUpdate { role: request.role, supplier_uuid: request.supplier_uuid };
-    adapters::update(&app, &auth.scope, hub_uuid, &address, update).await.map(Answer)
+    adapters::update(&hubs, &auth.scope, hub_uuid, &address, update).await.map(Answer)
 }

@@ -1,9 +1,11 @@
-//! Requests and answers about jobs: those of operators, of the platform, and of the hubs that do them.
+//! Requests and responses of jobs, for operators, the platform, and hubs.
 
-pub mod platform;
-pub mod protocol;
-pub mod tenant;
+mod platform;
+mod protocol;
+mod tenant;
 
+use aide::axum::ApiRouter;
+use axum::extract::FromRef;
 use hub_protocol::job::{HubJobStatus, HubJobType, MaintenanceWindow};
 use hub_protocol::{AppUuid, HubJobUuid, HubUuid, ReleaseUuid, Timestamp};
 use schemars::JsonSchema;
@@ -11,47 +13,69 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use super::{HubJob, Terms};
+use crate::authn::Authn;
+use crate::core::Core;
+use crate::domain::jobs::Jobs;
 use crate::error::Result;
 use crate::http::check::Check;
+
+pub fn routes<S>() -> ApiRouter<S>
+where
+    S: Clone + Send + Sync + 'static,
+    Core: FromRef<S>,
+    Authn: FromRef<S>,
+    Jobs: FromRef<S>,
+{
+    ApiRouter::new().merge(platform::routes()).merge(protocol::routes()).merge(tenant::routes())
+}
 
 const DEFAULT_VALIDITY_SECS: i64 = 7 * 24 * 3600;
 const MAX_VALIDITY_SECS: i64 = 365 * 24 * 3600;
 
-/// Something a hub is to do once.
+/// A job of a hub.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HubJobResponse {
+    /// The job.
     hub_job_uuid: HubJobUuid,
+    /// The hub.
     hub_uuid: HubUuid,
+    /// What it does.
     #[serde(rename = "type")]
     job_type: HubJobType,
+    /// Its status.
     status: HubJobStatus,
     /// The app to install or remove.
     app_uuid: Option<AppUuid>,
-    /// The release to install: of the app, or of the agent.
+    /// The release to install: of the jobs, or of the agent.
     release_uuid: Option<ReleaseUuid>,
-    /// The release's version.
+    /// The version of that release.
     version: Option<String>,
-    /// The update policy that the job was made for.
+    /// The update policy that the job was created for.
     policy_uuid: Option<Uuid>,
-    /// Percent done, as far as the hub tells.
+    /// Percent done, as far as the hub reports it.
+    #[schemars(range(min = 0, max = 100))]
     progress: Option<i64>,
-    /// The last thing there was to say about it, for people.
+    /// The last message about it, for people.
     detail: Option<String>,
-    /// How often the hub was given it.
+    /// How often the hub was given the job.
+    #[schemars(range(min = 0))]
     attempts: i64,
-    /// Whether a release that failed on this hub before is tried again.
+    /// Whether to try a release that failed on this hub before.
     force: bool,
-    /// When in the day the change may be made, by the hub's own time zone.
+    /// When in the day, in the time zone of the hub, the change may be applied.
     window: Option<MaintenanceWindow>,
-    /// The job is EXPIRED if it is not over by then.
+    /// When the job expires if it has not finished.
     deadline_at: Timestamp,
+    /// When it was created.
     created_at: Timestamp,
+    /// When it last changed.
     updated_at: Timestamp,
-    /// When the hub was first given it.
+    /// When it was first dispatched to the hub.
     dispatched_at: Option<Timestamp>,
-    /// When the hub began.
+    /// When the hub began it.
     started_at: Option<Timestamp>,
+    /// When it finished.
     finished_at: Option<Timestamp>,
 }
 
@@ -81,7 +105,7 @@ impl From<HubJob> for HubJobResponse {
     }
 }
 
-/// What a request says about how urgent a job is.
+/// The deadline and the urgency that a request gives a job.
 fn terms(
     deadline_at: Option<Timestamp>,
     valid_for_seconds: Option<i64>,
@@ -91,8 +115,8 @@ fn terms(
     let mut check = Check::new();
     let deadline_at = match (deadline_at, valid_for_seconds) {
         (Some(at), None) => {
-            check.that(at > now, "deadlineAt", "must lie ahead");
-            check.that(at <= now.plus_secs(MAX_VALIDITY_SECS), "deadlineAt", "may be at most a year ahead");
+            check.that(at > now, "deadlineAt", "must be in the future");
+            check.that(at <= now.plus_secs(MAX_VALIDITY_SECS), "deadlineAt", "must be at most a year ahead");
             at
         }
         (None, secs) => {
@@ -102,7 +126,7 @@ fn terms(
             now.plus_secs(secs)
         }
         (Some(at), Some(_)) => {
-            check.that(false, "validForSeconds", "give this or `deadlineAt`, not both");
+            check.that(false, "validForSeconds", "must not be given together with `deadlineAt`");
             at
         }
     };

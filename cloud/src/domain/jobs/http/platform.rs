@@ -1,39 +1,76 @@
 //! `/platform/hubs/{hubUuid}/jobs/self-update`.
 
-use axum::extract::State;
-use hub_protocol::{HubUuid, ReleaseUuid, Timestamp};
+use aide::axum::ApiRouter;
+use aide::axum::routing::post_with;
+use axum::extract::{FromRef, State};
+use hub_protocol::{ReleaseUuid, Timestamp};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::super as jobs;
+use super::super::Terms;
 use super::{HubJobResponse, terms};
-use crate::app::App;
+use crate::authn::Authn;
 use crate::authz::PlatformAdmin;
+use crate::core::Core;
+use crate::domain::jobs::Jobs;
 use crate::error::Result;
 use crate::http::answer::Created;
 use crate::http::extract::{Json, Path};
+use crate::http::operation::operation_failing;
+use crate::http::paths::HubPath;
 
-/// What a hub is to update itself to, whatever its update policy says.
+pub fn routes<S>() -> ApiRouter<S>
+where
+    S: Clone + Send + Sync + 'static,
+    Core: FromRef<S>,
+    Authn: FromRef<S>,
+    Jobs: FromRef<S>,
+{
+    ApiRouter::new().api_route(
+        "/platform/hubs/{hubUuid}/jobs/self-update",
+        post_with(
+            self_update,
+            operation_failing(
+                &[409],
+                "hubJobs.selfUpdate",
+                "platform",
+                "Create a job that updates a hub's agent to a release",
+            ),
+        ),
+    )
+}
+
+/// The release that a hub should update its agent to, regardless of its update policy.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CreateForcedUpdateJobRequest {
-    /// A READY release of the agent, which the hub can run.
+    /// A READY release of the agent that the hub can run.
     release_uuid: ReleaseUuid,
-    /// When the job ends if it is not over by itself, at most a year ahead. This or `validForSeconds`, not both; 7 days from now when neither is given.
+    /// When the job expires if it has not finished, at most a year ahead. This or
+    /// `validForSeconds`, not both; 7 days from now when neither is given.
     deadline_at: Option<Timestamp>,
-    /// 1 second to a year.
+    /// For how long the job may run before it expires, at most a year.
+    #[schemars(range(min = 1, max = super::MAX_VALIDITY_SECS))]
     valid_for_seconds: Option<i64>,
-    /// Also try a release that failed on this hub before.
+    /// Whether to try a release that failed on this hub before.
     force: Option<bool>,
 }
 
-pub async fn self_update(
+impl CreateForcedUpdateJobRequest {
+    fn checked(self, now: Timestamp) -> Result<(ReleaseUuid, Terms)> {
+        let terms = terms(self.deadline_at, self.valid_for_seconds, self.force, now)?;
+        Ok((self.release_uuid, terms))
+    }
+}
+
+async fn self_update(
     PlatformAdmin(admin): PlatformAdmin,
-    State(app): State<App>,
-    Path(hub_uuid): Path<HubUuid>,
+    State(jobs): State<Jobs>,
+    Path(HubPath { hub_uuid }): Path<HubPath>,
     Json(request): Json<CreateForcedUpdateJobRequest>,
 ) -> Result<Created<HubJobResponse>> {
-    let terms = terms(request.deadline_at, request.valid_for_seconds, request.force, app.clock.now())?;
-    let job = jobs::force_self_update(&app, &admin, hub_uuid, request.release_uuid, terms).await?;
+    let (release_uuid, terms) = request.checked(jobs.core.clock.now())?;
+    let job = jobs::force_self_update(&jobs, &admin, hub_uuid, release_uuid, terms).await?;
     Ok(Created(job.into()))
 }

@@ -1,35 +1,64 @@
-//! What hubs tell about their jobs and apps. Both may be packed, as uploads are; neither counts against the limit of uploads.
+//! Reports of hubs about their jobs and apps. Both accept compressed bodies, like uploads; neither
+//! counts against the rate limit of uploads.
 
-use axum::extract::State;
-use axum::http::HeaderMap;
+use aide::axum::ApiRouter;
+use aide::axum::routing::{post_with, put_with};
+use axum::extract::{FromRef, State};
 use hub_protocol::job::{HubJobEventRequest, InstalledApps};
-use hub_protocol::{HubJobUuid, HubUuid};
 
 use super::super::{apps, events};
-use crate::app::App;
+use crate::authn::Authn;
 use crate::authn::hub::Hub;
+use crate::core::Core;
+use crate::domain::jobs::Jobs;
 use crate::error::Result;
 use crate::http::answer::NoContent;
-use crate::http::extract::{Path, UploadBody, parse_object};
-use crate::ingest::idempotency_key;
+use crate::http::extract::{Path, parse_object};
+use crate::http::idempotency::IdempotencyKey;
+use crate::http::operation::{operation, operation_failing};
+use crate::http::paths::HubJobPath;
+use crate::ingest::UploadBody;
 
-pub async fn record_event(
+pub fn routes<S>() -> ApiRouter<S>
+where
+    S: Clone + Send + Sync + 'static,
+    Core: FromRef<S>,
+    Authn: FromRef<S>,
+    Jobs: FromRef<S>,
+{
+    ApiRouter::new()
+        .api_route(
+            "/v1/hubs/{hubUuid}/jobs/{hubJobUuid}/events",
+            post_with(
+                record_event,
+                operation_failing(&[404, 409], "hub.recordEvent", "hub-api", "Report an event of a job"),
+            ),
+        )
+        .api_route(
+            "/v1/hubs/{hubUuid}/installed-apps",
+            put_with(
+                report_installed_apps,
+                operation("hub.reportInstalledApps", "hub-api", "Report all installed apps"),
+            ),
+        )
+}
+
+async fn record_event(
     hub: Hub,
-    State(app): State<App>,
-    Path((_, hub_job_uuid)): Path<(HubUuid, HubJobUuid)>,
-    headers: HeaderMap,
+    State(jobs): State<Jobs>,
+    Path(HubJobPath { hub_job_uuid, .. }): Path<HubJobPath>,
+    IdempotencyKey(key): IdempotencyKey,
     body: UploadBody<HubJobEventRequest>,
 ) -> Result<NoContent> {
-    let key = idempotency_key(&headers)?;
-    events::record(&app, &hub, hub_job_uuid, key.as_deref(), parse_object(&body.0?)?).await?;
+    events::record(&jobs, &hub, hub_job_uuid, key?.as_deref(), parse_object(&body.0?)?).await?;
     Ok(NoContent)
 }
 
-pub async fn report_installed_apps(
+async fn report_installed_apps(
     hub: Hub,
-    State(app): State<App>,
+    State(jobs): State<Jobs>,
     body: UploadBody<InstalledApps>,
 ) -> Result<NoContent> {
-    apps::report(&app, &hub, parse_object(&body.0?)?).await?;
+    apps::report(&jobs, &hub, parse_object(&body.0?)?).await?;
     Ok(NoContent)
 }

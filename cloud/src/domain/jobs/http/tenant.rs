@@ -1,51 +1,130 @@
-//! `/tenant/hubs/{hubUuid}/jobs`, `/apps`, `/installed-apps`, and the jobs of `/tenant/hub-monitoring`.
+//! `/tenant/hubs/{hubUuid}/jobs`, `/apps`, `/installed-apps`, and the jobs of
+//! `/tenant/hub-monitoring`.
 
-use axum::extract::State;
+use aide::axum::ApiRouter;
+use aide::axum::routing::{delete_with, get_with, post_with};
+use axum::extract::{FromRef, State};
 use hub_protocol::job::{DesiredJob, HubJobStatus, HubJobType, InstalledAppState};
 use hub_protocol::{AppUuid, HubJobUuid, HubUuid, ReleaseUuid, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::super::Terms;
 use super::super::app_store::{self, HubApp, ReportedApp};
 use super::super::apps::MAX_APPS;
 use super::super::{self as jobs, HubJob, HubJobEventResponse, StoredJobEvent, event_store, store};
 use super::{HubJobResponse, terms};
-use crate::app::App;
+use crate::authn::Authn;
 use crate::authz::{Authorized, Scope, permission as perm};
-use crate::db::Conn;
+use crate::core::Core;
+use crate::db::{Conn, Direction, Slice};
 use crate::domain::hubs;
+use crate::domain::jobs::Jobs;
 use crate::error::{Error, Result};
 use crate::http::answer::{Answer, Created};
 use crate::http::extract::{Json, Path, Query};
-use crate::http::page::{Direction, Listed, Page, PageOf, Pageable};
+use crate::http::operation::{operation, operation_failing};
+use crate::http::page::{Listed, Page, PageOf, Pageable};
+use crate::http::paths::{HubJobPath, HubPath, MonitoredJobPath};
+
+pub fn routes<S>() -> ApiRouter<S>
+where
+    S: Clone + Send + Sync + 'static,
+    Core: FromRef<S>,
+    Authn: FromRef<S>,
+    Jobs: FromRef<S>,
+{
+    ApiRouter::new()
+        .api_route(
+            "/tenant/hubs/{hubUuid}/jobs",
+            get_with(list, operation("hubJobs.list", "tenant-hubs", "Jobs of a hub, newest first")),
+        )
+        .api_route(
+            "/tenant/hubs/{hubUuid}/jobs/app-install",
+            post_with(
+                install_app,
+                operation_failing(
+                    &[409],
+                    "hubJobs.installApp",
+                    "tenant-hubs",
+                    "Create a job that installs a release of an app",
+                ),
+            ),
+        )
+        .api_route(
+            "/tenant/hubs/{hubUuid}/jobs/app-remove",
+            post_with(
+                remove_app,
+                operation_failing(&[409], "hubJobs.removeApp", "tenant-hubs", "Create a job that removes an app"),
+            ),
+        )
+        .api_route(
+            "/tenant/hubs/{hubUuid}/jobs/{hubJobUuid}",
+            delete_with(cancel, operation_failing(&[409], "hubJobs.cancel", "tenant-hubs", "Cancel an open job")),
+        )
+        .api_route(
+            "/tenant/hubs/{hubUuid}/apps",
+            get_with(apps, operation("hubApps.list", "tenant-hubs", "Apps that should be installed on a hub")),
+        )
+        .api_route(
+            "/tenant/hubs/{hubUuid}/installed-apps",
+            get_with(
+                installed_apps,
+                operation("hubApps.listInstalled", "tenant-hubs", "Apps that a hub reports as installed"),
+            ),
+        )
+        .api_route(
+            "/tenant/hub-monitoring/{hubUuid}/jobs",
+            get_with(page, operation("hubJobs.page", "tenant-monitoring", "Jobs of a hub, as pages")),
+        )
+        .api_route(
+            "/tenant/hub-monitoring/{hubUuid}/jobs/{jobUuid}",
+            get_with(get, operation("hubJobs.get", "tenant-monitoring", "One job, with its request and its result")),
+        )
+        .api_route(
+            "/tenant/hub-monitoring/{hubUuid}/jobs/{jobUuid}/events",
+            get_with(page_events, operation("hubJobs.pageEvents", "tenant-monitoring", "Events of a job, as pages")),
+        )
+}
 
 /// What to install.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AppInstallRequest {
-    /// A READY release of one of the tenant's apps, which the hub can run.
+    /// A READY release of an app of the tenant that the hub can run.
     app_release_uuid: ReleaseUuid,
-    /// When the job ends if it is not over by itself, at most a year ahead. This or `validForSeconds`, not both; 7 days from now when neither is given.
+    /// When the job expires if it has not finished, at most a year ahead. This or
+    /// `validForSeconds`, not both; 7 days from now when neither is given.
     deadline_at: Option<Timestamp>,
-    /// 1 second to a year.
+    /// For how long the job may run before it expires, at most a year.
+    #[schemars(range(min = 1, max = super::MAX_VALIDITY_SECS))]
     valid_for_seconds: Option<i64>,
-    /// Also try a release that failed on this hub before.
+    /// Whether to try a release that failed on this hub before.
     force: Option<bool>,
 }
 
+impl AppInstallRequest {
+    fn checked(self, now: Timestamp) -> Result<(ReleaseUuid, Terms)> {
+        let terms = terms(self.deadline_at, self.valid_for_seconds, self.force, now)?;
+        Ok((self.app_release_uuid, terms))
+    }
+}
+
+/// What to remove.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RemoveQuery {
+    /// The app to remove.
     app_uuid: AppUuid,
 }
 
-/// A job, with what the hub is told of it and what the hub ended it with.
+/// A job, with what the hub reads of it and how it ended.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct HubJobDetailResponse {
     #[serde(flatten)]
     job: HubJobResponse,
-    /// As in the hub's desired state.
+    /// The job as the desired state of the hub lists it.
     desired: DesiredJob,
     /// The `detail` of the event that ended it. Of a failure, `reason` is a stable word.
     result: Option<Value>,
@@ -59,27 +138,34 @@ impl HubJobDetailResponse {
     }
 }
 
-/// An app that should be installed, or that a job is about.
+/// An app that should be installed on a hub, or that a job is about.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HubInstalledAppResponse {
+    /// The app.
     app_uuid: AppUuid,
-    /// The release that should be there once all jobs are done; null when there should be none.
+    /// The release that should be installed once all jobs have finished; null when there should be
+    /// none.
     release_uuid: Option<ReleaseUuid>,
+    /// The version of that release.
     version: Option<String>,
-    /// The last job about the app, and how it stands.
+    /// The last job about the app.
     hub_job_uuid: HubJobUuid,
+    /// What that job does.
     job_type: HubJobType,
+    /// The status of that job.
     job_status: HubJobStatus,
     /// The release of the last installation that succeeded.
     installed_release_uuid: Option<ReleaseUuid>,
+    /// The version of that release.
     installed_version: Option<String>,
+    /// When this last changed.
     updated_at: Timestamp,
 }
 
 impl From<HubApp> for HubInstalledAppResponse {
     fn from(app: HubApp) -> Self {
-        let (release_uuid, version) = app.wanted().map(|wanted| (wanted.release_uuid, wanted.version)).unzip();
+        let (release_uuid, version) = app.desired().map(|desired| (desired.release_uuid, desired.version)).unzip();
         Self {
             app_uuid: app.app_uuid,
             release_uuid,
@@ -94,20 +180,26 @@ impl From<HubApp> for HubInstalledAppResponse {
     }
 }
 
-/// An app as the hub reported it last.
+/// An app as the hub last reported it.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct InstalledAppView {
+    /// The app.
     app_uuid: AppUuid,
+    /// The release that is installed.
     release_uuid: ReleaseUuid,
+    /// The version of that release.
     version: String,
+    /// Whether it runs.
     state: InstalledAppState,
     /// Why it is in that state.
     message: Option<String>,
-    /// In its present state since then, by the hub's clock.
+    /// When it entered its state, by the clock of the hub.
     since: Timestamp,
-    /// How often it was started again since it was installed.
+    /// How often it was restarted since it was installed.
+    #[schemars(range(min = 0))]
     restarts: i64,
+    /// When the hub reported it.
     reported_at: Timestamp,
 }
 
@@ -119,119 +211,118 @@ impl From<ReportedApp> for InstalledAppView {
 }
 
 async fn read(
-    app: &App,
+    jobs: &Jobs,
     scope: &Scope,
     hub_uuid: HubUuid,
     direction: Direction,
-    part: (i64, i64),
+    slice: Slice,
 ) -> Result<(Vec<HubJobResponse>, i64)> {
-    let mut conn = app.db.read().await?;
+    let mut conn = jobs.core.db.read().await?;
     hubs::require(&mut conn, scope, hub_uuid).await?;
-    let (jobs, total) = store::list(&mut conn, scope, hub_uuid, direction, part).await?;
+    let (jobs, total) = store::list(&mut conn, scope, hub_uuid, direction, slice).await?;
     Ok((jobs.into_iter().map(HubJobResponse::from).collect(), total))
 }
 
-pub async fn list(
+async fn list(
     auth: Authorized<perm::HubsRead>,
-    State(app): State<App>,
-    Path(hub_uuid): Path<HubUuid>,
+    State(jobs): State<Jobs>,
+    Path(HubPath { hub_uuid }): Path<HubPath>,
     page: Page,
 ) -> Result<Listed<HubJobResponse>> {
-    let part = (page.size, page.offset);
-    let (jobs, total) = read(&app, &auth.scope, hub_uuid, Direction::Descending, part).await?;
+    let (jobs, total) = read(&jobs, &auth.scope, hub_uuid, Direction::Descending, page.slice()).await?;
     Ok(page.listed(jobs, total))
 }
 
-pub async fn page(
+async fn page(
     auth: Authorized<perm::HubsRead>,
-    State(app): State<App>,
-    Path(hub_uuid): Path<HubUuid>,
+    State(jobs): State<Jobs>,
+    Path(HubPath { hub_uuid }): Path<HubPath>,
     page: Pageable,
 ) -> Result<Answer<PageOf<HubJobResponse>>> {
     let direction = page.direction("createdAt", Direction::Descending)?;
-    let (jobs, total) = read(&app, &auth.scope, hub_uuid, direction, (page.size, page.offset)).await?;
+    let (jobs, total) = read(&jobs, &auth.scope, hub_uuid, direction, page.slice()).await?;
     Ok(Answer(page.page_of(jobs, total)))
 }
 
-/// The job of a hub, or 404 for whichever of the two is not there.
+/// The job of a hub, or 404 if the hub or the job does not exist.
 async fn find(conn: &mut Conn, scope: &Scope, hub_uuid: HubUuid, job_uuid: HubJobUuid) -> Result<HubJob> {
     hubs::require(conn, scope, hub_uuid).await?;
     store::get(conn, scope, hub_uuid, job_uuid).await?.ok_or_else(jobs::not_found)
 }
 
-pub async fn get(
+async fn get(
     auth: Authorized<perm::HubsRead>,
-    State(app): State<App>,
-    Path((hub_uuid, job_uuid)): Path<(HubUuid, HubJobUuid)>,
+    State(jobs): State<Jobs>,
+    Path(MonitoredJobPath { hub_uuid, job_uuid }): Path<MonitoredJobPath>,
 ) -> Result<Answer<HubJobDetailResponse>> {
-    let mut conn = app.db.read().await?;
+    let mut conn = jobs.core.db.read().await?;
     let job = find(&mut conn, &auth.scope, hub_uuid, job_uuid).await?;
     HubJobDetailResponse::new(job).map(Answer)
 }
 
-pub async fn page_events(
+async fn page_events(
     auth: Authorized<perm::HubsRead>,
-    State(app): State<App>,
-    Path((hub_uuid, job_uuid)): Path<(HubUuid, HubJobUuid)>,
+    State(jobs): State<Jobs>,
+    Path(MonitoredJobPath { hub_uuid, job_uuid }): Path<MonitoredJobPath>,
     page: Pageable,
 ) -> Result<Answer<PageOf<HubJobEventResponse>>> {
     let direction = page.direction("receivedAt", Direction::Ascending)?;
-    let mut conn = app.db.read().await?;
+    let mut conn = jobs.core.db.read().await?;
     find(&mut conn, &auth.scope, hub_uuid, job_uuid).await?;
-    let part = (page.size, page.offset);
-    let (events, total) = event_store::list(&mut conn, &auth.scope, job_uuid, direction, part).await?;
+    let (events, total) = event_store::list(&mut conn, &auth.scope, job_uuid, direction, page.slice()).await?;
     let events = events.into_iter().map(StoredJobEvent::response).collect::<Result<_>>()?;
     Ok(Answer(page.page_of(events, total)))
 }
 
-pub async fn install_app(
+async fn install_app(
     auth: Authorized<perm::HubsOperate>,
-    State(app): State<App>,
-    Path(hub_uuid): Path<HubUuid>,
+    State(jobs): State<Jobs>,
+    Path(HubPath { hub_uuid }): Path<HubPath>,
     Json(request): Json<AppInstallRequest>,
 ) -> Result<Created<HubJobUuid>> {
-    let terms = terms(request.deadline_at, request.valid_for_seconds, request.force, app.clock.now())?;
-    jobs::install(&app, &auth.scope, hub_uuid, request.app_release_uuid, terms).await.map(Created)
+    let (release_uuid, terms) = request.checked(jobs.core.clock.now())?;
+    jobs::install(&jobs, &auth.scope, hub_uuid, release_uuid, terms).await.map(Created)
 }
 
-/// The job ends after 7 days if it is not over by itself.
-pub async fn remove_app(
+/// The job expires after 7 days if it has not finished.
+async fn remove_app(
     auth: Authorized<perm::HubsOperate>,
-    State(app): State<App>,
-    Path(hub_uuid): Path<HubUuid>,
+    State(jobs): State<Jobs>,
+    Path(HubPath { hub_uuid }): Path<HubPath>,
     Query(query): Query<RemoveQuery>,
 ) -> Result<Created<HubJobUuid>> {
-    let terms = terms(None, None, None, app.clock.now())?;
-    jobs::remove(&app, &auth.scope, hub_uuid, query.app_uuid, terms).await.map(Created)
+    let terms = terms(None, None, None, jobs.core.clock.now())?;
+    jobs::remove(&jobs, &auth.scope, hub_uuid, query.app_uuid, terms).await.map(Created)
 }
 
-/// A job that the hub has begun may be done all the same; what the hub then tells of it is refused.
-pub async fn cancel(
+/// A job that the hub has started may still be carried out; later events of the hub about it are
+/// refused.
+async fn cancel(
     auth: Authorized<perm::HubsOperate>,
-    State(app): State<App>,
-    Path((hub_uuid, hub_job_uuid)): Path<(HubUuid, HubJobUuid)>,
+    State(jobs): State<Jobs>,
+    Path(HubJobPath { hub_uuid, hub_job_uuid }): Path<HubJobPath>,
 ) -> Result<Answer<HubJobResponse>> {
-    let job = jobs::cancel(&app, &auth.scope, hub_uuid, hub_job_uuid).await?;
+    let job = jobs::cancel(&jobs, &auth.scope, hub_uuid, hub_job_uuid).await?;
     Ok(Answer(job.into()))
 }
 
-pub async fn apps(
+async fn apps(
     auth: Authorized<perm::HubsRead>,
-    State(app): State<App>,
-    Path(hub_uuid): Path<HubUuid>,
+    State(jobs): State<Jobs>,
+    Path(HubPath { hub_uuid }): Path<HubPath>,
 ) -> Result<Answer<Vec<HubInstalledAppResponse>>> {
-    let mut conn = app.db.read().await?;
+    let mut conn = jobs.core.db.read().await?;
     hubs::require(&mut conn, &auth.scope, hub_uuid).await?;
     let apps = app_store::of_hub(&mut conn, hub_uuid, MAX_APPS).await?;
     Ok(Answer(apps.into_iter().map(HubInstalledAppResponse::from).collect()))
 }
 
-pub async fn installed_apps(
+async fn installed_apps(
     auth: Authorized<perm::HubsRead>,
-    State(app): State<App>,
-    Path(hub_uuid): Path<HubUuid>,
+    State(jobs): State<Jobs>,
+    Path(HubPath { hub_uuid }): Path<HubPath>,
 ) -> Result<Answer<Vec<InstalledAppView>>> {
-    let mut conn = app.db.read().await?;
+    let mut conn = jobs.core.db.read().await?;
     hubs::require(&mut conn, &auth.scope, hub_uuid).await?;
     let apps = app_store::reported(&mut conn, &auth.scope, hub_uuid, MAX_APPS).await?;
     Ok(Answer(apps.into_iter().map(InstalledAppView::from).collect()))

@@ -1,6 +1,8 @@
 //! `/tenant/apps`.
 
-use axum::extract::State;
+use aide::axum::ApiRouter;
+use aide::axum::routing::get_with;
+use axum::extract::{FromRef, State};
 use hub_protocol::{AppUuid, ReleaseUuid, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,23 +11,60 @@ use super::super::store::app_releases::AppReleaseRow;
 use super::super::store::{self, apps::AppRow};
 use super::super::urls::SignedUrl;
 use super::super::{Signed, Status, app_releases, apps};
-use crate::app::App;
+use crate::authn::Authn;
 use crate::authz::{Authorized, permission as perm};
+use crate::core::Core;
+use crate::domain::releases::Releases;
 use crate::error::Result;
 use crate::http::answer::{Answer, Created};
 use crate::http::check::{Check, filled};
 use crate::http::extract::{Json, Path};
+use crate::http::operation::{operation, operation_failing};
 use crate::http::page::{Listed, Page};
+use crate::http::paths::AppPath;
+
+pub fn routes<S>() -> ApiRouter<S>
+where
+    S: Clone + Send + Sync + 'static,
+    Core: FromRef<S>,
+    Authn: FromRef<S>,
+    Releases: FromRef<S>,
+{
+    ApiRouter::new()
+        .api_route(
+            "/tenant/apps",
+            get_with(list, operation("apps.list", "tenant-apps", "Apps, newest first"))
+                .post_with(create, operation_failing(&[409], "apps.create", "tenant-apps", "Create an app")),
+        )
+        .api_route("/tenant/apps/{appUuid}", get_with(get, operation("apps.get", "tenant-apps", "One app")))
+        .api_route(
+            "/tenant/apps/{appUuid}/releases",
+            get_with(list_releases, operation("apps.listReleases", "tenant-apps", "An app's releases, newest first"))
+                .post_with(
+                    create_release,
+                    operation_failing(
+                        &[409],
+                        "apps.createRelease",
+                        "tenant-apps",
+                        "Add a signed release, whose file is uploaded next",
+                    ),
+                ),
+        )
+}
 
 const MAX_DESCRIPTION_CHARS: usize = 2000;
 
+/// An app of a tenant.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AppResponse {
+    /// The app.
     app_uuid: AppUuid,
-    /// As its releases' manifests name it.
+    /// Its name, as the manifests of its releases have it.
     name: String,
+    /// A text for people.
     description: Option<String>,
+    /// When it was created.
     created_at: Timestamp,
 }
 
@@ -35,43 +74,62 @@ impl From<AppRow> for AppResponse {
     }
 }
 
-/// An app to be made.
+/// An app to create.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct AppCreateRequest {
-    /// As the manifests of its releases name it: 1 to 64 lower-case letters, digits and dashes, not beginning with a dash. No two apps of a tenant
-    /// have the same.
+    /// As the manifests of its releases have it; unique within the tenant.
+    #[schemars(regex(pattern = hub_protocol::patterns::APP_NAME))]
     name: String,
-    /// At most 2,000 characters.
+    /// A text for people.
+    #[schemars(length(max = MAX_DESCRIPTION_CHARS), regex(pattern = hub_protocol::patterns::LINES))]
     description: Option<String>,
+}
+
+impl AppCreateRequest {
+    fn checked(self) -> Result<Self> {
+        let mut check = Check::new();
+        check.lines("description", self.description.as_deref(), MAX_DESCRIPTION_CHARS);
+        check.done().map(|()| self)
+    }
 }
 
 /// A release of an app.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AppReleaseResponse {
+    /// The release.
     release_uuid: ReleaseUuid,
+    /// The app.
     app_uuid: AppUuid,
+    /// The version of the release.
     version: String,
-    /// As `uname -m` names it, or `any`.
+    /// The architecture that it is built for, as `uname -m` names it, or `any`.
     architecture: String,
-    /// Grows with every release of the app.
+    /// Grows with every release of the same name.
+    #[schemars(range(min = 1))]
     counter: i64,
+    /// The size of the file.
+    #[schemars(range(min = 0))]
     size_bytes: i64,
-    /// Of the file, in lower-case hex.
+    /// The SHA-256 digest of the file, in lower-case hex.
+    #[schemars(regex(pattern = hub_protocol::patterns::SHA256))]
     sha256: String,
+    /// Whether its file is available.
     status: Status,
     /// The manifest, byte for byte as it was signed.
     manifest: String,
     /// A minisign signature of `manifest`.
     signature: String,
+    /// When the release was created.
     created_at: Timestamp,
-    /// When its file was there.
+    /// When its file was stored.
     ready_at: Option<Timestamp>,
-    /// `PUT` the file here. A path of this service while it has no `public-url`. Given when the release is made; the same manifest sent again gives
-    /// another while the file is awaited, and none once it is here.
+    /// `PUT` the file here: a path of this service while it has no `public-url`. Returned when the
+    /// release is created; the same manifest sent again gets another while the file is missing, and
+    /// none once it is stored.
     #[serde(skip_serializing_if = "Option::is_none")]
     upload_url: Option<String>,
-    /// An hour later.
+    /// When that URL expires: an hour later.
     #[serde(skip_serializing_if = "Option::is_none")]
     upload_url_expires_at: Option<Timestamp>,
 }
@@ -98,68 +156,66 @@ impl AppReleaseResponse {
     }
 }
 
-/// A release to be taken in.
+/// A signed release of an app.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct AppReleaseCreateRequest {
-    /// The text of the manifest that was signed, byte for byte: FILE.manifest.json of `hub-cloud release sign`. Its kind is APP, its name the app's.
+    /// The text of the manifest that was signed, byte for byte: FILE.manifest.json of `hub-cloud
+    /// release sign`. Its kind is APP, its name that of the app.
     manifest: String,
-    /// The text of the minisign signature of it, by one of the keys that the service trusts: FILE.manifest.json.minisig.
+    /// The text of its minisign signature, by one of the keys that the service trusts:
+    /// FILE.manifest.json.minisig.
     signature: String,
 }
 
-pub async fn list(
+async fn list(
     auth: Authorized<perm::ReleasesRead>,
-    State(app): State<App>,
+    State(releases): State<Releases>,
     page: Page,
 ) -> Result<Listed<AppResponse>> {
-    let mut conn = app.db.read().await?;
-    let rows = store::apps::list(&mut conn, &auth.scope, &page).await?;
-    let total = store::apps::count(&mut conn, &auth.scope).await?;
+    let mut conn = releases.core.db.read().await?;
+    let (rows, total) = store::apps::list(&mut conn, &auth.scope, page.slice()).await?;
     Ok(page.listed(rows.into_iter().map(AppResponse::from).collect(), total))
 }
 
-pub async fn create(
+async fn create(
     auth: Authorized<perm::ReleasesWrite>,
-    State(app): State<App>,
+    State(releases): State<Releases>,
     Json(request): Json<AppCreateRequest>,
 ) -> Result<Created<AppResponse>> {
-    let mut check = Check::new();
-    check.lines("description", request.description.as_deref(), MAX_DESCRIPTION_CHARS);
-    check.done()?;
-    let description = filled(request.description.as_deref()).map(str::to_owned);
-    let made = apps::create(&app, &auth.scope, request.name, description).await?;
-    Ok(Created(made.into()))
+    let AppCreateRequest { name, description } = request.checked()?;
+    let description = filled(description.as_deref()).map(str::to_owned);
+    let app = apps::create(&releases, &auth.scope, name, description).await?;
+    Ok(Created(app.into()))
 }
 
-pub async fn get(
+async fn get(
     auth: Authorized<perm::ReleasesRead>,
-    State(app): State<App>,
-    Path(app_uuid): Path<AppUuid>,
+    State(releases): State<Releases>,
+    Path(AppPath { app_uuid }): Path<AppPath>,
 ) -> Result<Answer<AppResponse>> {
-    let row = apps::get(&mut app.db.read().await?, &auth.scope, app_uuid).await?;
+    let row = apps::get(&mut releases.core.db.read().await?, &auth.scope, app_uuid).await?;
     Ok(Answer(row.into()))
 }
 
-pub async fn list_releases(
+async fn list_releases(
     auth: Authorized<perm::ReleasesRead>,
-    State(app): State<App>,
-    Path(app_uuid): Path<AppUuid>,
+    State(releases): State<Releases>,
+    Path(AppPath { app_uuid }): Path<AppPath>,
     page: Page,
 ) -> Result<Listed<AppReleaseResponse>> {
-    let mut conn = app.db.read().await?;
+    let mut conn = releases.core.db.read().await?;
     apps::get(&mut conn, &auth.scope, app_uuid).await?;
-    let rows = store::app_releases::list(&mut conn, &auth.scope, app_uuid, &page).await?;
-    let total = store::app_releases::count(&mut conn, &auth.scope, app_uuid).await?;
+    let (rows, total) = store::app_releases::list(&mut conn, &auth.scope, app_uuid, page.slice()).await?;
     Ok(page.listed(rows.into_iter().map(|row| AppReleaseResponse::new(row, None)).collect(), total))
 }
 
-pub async fn create_release(
+async fn create_release(
     auth: Authorized<perm::ReleasesWrite>,
-    State(app): State<App>,
-    Path(app_uuid): Path<AppUuid>,
+    State(releases): State<Releases>,
+    Path(AppPath { app_uuid }): Path<AppPath>,
     Json(request): Json<AppReleaseCreateRequest>,
 ) -> Result<Created<AppReleaseResponse>> {
     let signed = Signed { manifest: request.manifest, signature: request.signature };
-    let (row, upload) = app_releases::create(&app, &auth.scope, app_uuid, signed).await?;
+    let (row, upload) = app_releases::create(&releases, &auth.scope, app_uuid, signed).await?;
     Ok(Created(AppReleaseResponse::new(row, upload)))
 }

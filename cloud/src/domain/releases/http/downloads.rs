@@ -1,6 +1,8 @@
-//! `/tenant/downloads`: what people install from.
+//! `/tenant/downloads`: the files that hubs are installed from.
 
-use axum::extract::State;
+use aide::axum::ApiRouter;
+use aide::axum::routing::get_with;
+use axum::extract::{FromRef, State};
 use hub_protocol::{ReleaseUuid, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,32 +11,76 @@ use super::super::agent_releases::{self, DEFAULT_CHANNEL};
 use super::super::store::agent_releases::AgentReleaseRow;
 use super::super::{Category, downloads, precedence};
 use super::tenant::AgentReleaseResponse;
-use crate::app::App;
+use crate::authn::Authn;
 use crate::authz::{Authorized, permission as perm};
+use crate::core::Core;
+use crate::domain::releases::Releases;
 use crate::error::Result;
 use crate::http::answer::Answer;
 use crate::http::extract::Query;
+use crate::http::operation::{operation, operation_failing};
 
+pub fn routes<S>() -> ApiRouter<S>
+where
+    S: Clone + Send + Sync + 'static,
+    Core: FromRef<S>,
+    Authn: FromRef<S>,
+    Releases: FromRef<S>,
+{
+    ApiRouter::new()
+        .api_route(
+            "/tenant/downloads/manifest",
+            get_with(
+                manifest,
+                operation("downloads.getManifest", "tenant-downloads", "Downloads to install hubs from"),
+            ),
+        )
+        .api_route(
+            "/tenant/downloads/asset-url",
+            get_with(
+                asset_url,
+                operation_failing(
+                    &[404],
+                    "downloads.getAssetUrl",
+                    "tenant-downloads",
+                    "A download URL, valid for five minutes",
+                ),
+            ),
+        )
+}
+
+/// Which channel is listed.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct ManifestQuery {
-    /// Such as stable or beta; stable when absent.
+    /// The release channel, such as `stable` or `beta`; `stable` when absent.
+    #[schemars(regex(pattern = hub_protocol::patterns::WORD))]
     channel: Option<String>,
 }
 
-/// Something to download; `GET /tenant/downloads/asset-url` tells where it is.
+/// A file to download; `GET /tenant/downloads/asset-url` returns its URL.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DownloadAsset {
+    /// The id of the file.
+    #[schemars(range(min = 1))]
     asset_id: i64,
+    /// The release.
     release_uuid: ReleaseUuid,
+    /// What it is for.
     category: Category,
+    /// The name of the release.
     name: String,
+    /// The version of the release.
     version: String,
-    /// As `uname -m` names it, or `any`.
+    /// The architecture that it is built for, as `uname -m` names it, or `any`.
     architecture: String,
+    /// The size of the file.
+    #[schemars(range(min = 0))]
     size_bytes: i64,
-    /// Of the file, in lower-case hex.
+    /// The SHA-256 digest of the file, in lower-case hex.
+    #[schemars(regex(pattern = hub_protocol::patterns::SHA256))]
     sha256: String,
+    /// When the release was created.
     created_at: Timestamp,
 }
 
@@ -54,26 +100,30 @@ impl From<&AgentReleaseRow> for DownloadAsset {
     }
 }
 
-/// The newest of each kind that a channel offers: of each name and architecture one, in the order of their names.
+/// The newest files of a channel: of each kind, one for each name and architecture, sorted by name.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DownloadManifest {
+    /// The channel.
     channel: String,
-    /// The agent's highest version, for whichever architecture; nothing when there is none.
+    /// The highest version of the agent, of any architecture; null when there is none.
     latest_release: Option<AgentReleaseResponse>,
+    /// Installers.
     installer: Vec<DownloadAsset>,
+    /// Images of a whole system.
     hub_os: Vec<DownloadAsset>,
+    /// Agents.
     hub_agent: Vec<DownloadAsset>,
 }
 
-pub async fn manifest(
+async fn manifest(
     _: Authorized<perm::ReleasesRead>,
-    State(app): State<App>,
+    State(releases): State<Releases>,
     Query(query): Query<ManifestQuery>,
 ) -> Result<Answer<DownloadManifest>> {
     let channel = query.channel.unwrap_or_else(|| DEFAULT_CHANNEL.to_owned());
     let channel = agent_releases::checked_word("channel", channel)?;
-    let newest = downloads::newest(&mut app.db.read().await?, &channel).await?;
+    let newest = downloads::newest(&mut releases.core.db.read().await?, &channel).await?;
     let assets = |category| newest.iter().filter(|row| row.category == category).map(DownloadAsset::from).collect();
     let (installer, hub_os, hub_agent) =
         (assets(Category::Installer), assets(Category::HubOs), assets(Category::HubAgent));
@@ -85,11 +135,13 @@ pub async fn manifest(
     Ok(Answer(DownloadManifest { channel, latest_release, installer, hub_os, hub_agent }))
 }
 
+/// Which file.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AssetQuery {
+    /// What the file is for.
     category: Category,
-    /// From `GET /tenant/downloads/manifest`.
+    /// The id of the file, from `GET /tenant/downloads/manifest`.
     asset_id: i64,
 }
 
@@ -97,21 +149,25 @@ pub struct AssetQuery {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AssetUrl {
-    /// Takes range requests and no credentials. A path of this service while it has no `public-url`, or a URL of another store.
+    /// Accepts range requests and needs no credential. A path of this service while it has no
+    /// `public-url`, or a URL of another store.
     url: String,
-    /// Five minutes later.
+    /// When the URL expires: five minutes later.
     expires_at: Timestamp,
+    /// The size of the file.
+    #[schemars(range(min = 0))]
     size_bytes: i64,
-    /// Of the file, in lower-case hex.
+    /// The SHA-256 digest of the file, in lower-case hex.
+    #[schemars(regex(pattern = hub_protocol::patterns::SHA256))]
     sha256: String,
 }
 
-pub async fn asset_url(
+async fn asset_url(
     _: Authorized<perm::ReleasesRead>,
-    State(app): State<App>,
+    State(releases): State<Releases>,
     Query(AssetQuery { category, asset_id }): Query<AssetQuery>,
 ) -> Result<Answer<AssetUrl>> {
-    let (row, url) = downloads::asset_url(&app, category, asset_id).await?;
+    let (row, url) = downloads::asset_url(&releases, category, asset_id).await?;
     let AgentReleaseRow { size_bytes, sha256, .. } = row;
     Ok(Answer(AssetUrl { url: url.url, expires_at: url.expires_at, size_bytes, sha256 }))
 }

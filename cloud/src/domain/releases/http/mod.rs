@@ -1,8 +1,31 @@
-//! Requests and answers, a file for each who asks.
+//! Requests and responses of releases, a file for each kind of caller.
 
-pub mod apps;
-pub mod downloads;
-pub mod installer;
-pub mod platform;
+mod apps;
+mod downloads;
+mod installer;
+mod platform;
 pub mod protocol;
-pub mod tenant;
+mod tenant;
+
+use aide::axum::ApiRouter;
+use axum::extract::FromRef;
+
+use crate::authn::Authn;
+use crate::core::Core;
+use crate::domain::releases::Releases;
+
+pub fn routes<S>() -> ApiRouter<S>
+where
+    S: Clone + Send + Sync + 'static,
+    Core: FromRef<S>,
+    Authn: FromRef<S>,
+    Releases: FromRef<S>,
+{
+    ApiRouter::new()
+        .merge(apps::routes())
+        .merge(downloads::routes())
+        .merge(installer::routes())
+        .merge(platform::routes())
+        .merge(protocol::routes())
+        .merge(tenant::routes())
+}

@@ -1,7 +1,8 @@
 //! `/platform/agent-releases`.
 
-use axum::extract::State;
-use hub_protocol::ReleaseUuid;
+use aide::axum::ApiRouter;
+use aide::axum::routing::{get_with, patch_with};
+use axum::extract::{FromRef, State};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -9,50 +10,93 @@ use super::super::agent_releases::{self, NewRelease};
 use super::super::store::agent_releases::{self as store, Filter};
 use super::super::{Category, Signed};
 use super::tenant::AgentReleaseResponse;
-use crate::app::App;
+use crate::authn::Authn;
 use crate::authz::PlatformAdmin;
+use crate::core::Core;
+use crate::domain::releases::Releases;
 use crate::error::Result;
 use crate::http::answer::{Answer, Created};
 use crate::http::extract::{Json, Path, Query};
+use crate::http::operation::{operation, operation_failing};
 use crate::http::page::{Listed, Page};
+use crate::http::paths::ReleasePath;
 
+pub fn routes<S>() -> ApiRouter<S>
+where
+    S: Clone + Send + Sync + 'static,
+    Core: FromRef<S>,
+    Authn: FromRef<S>,
+    Releases: FromRef<S>,
+{
+    ApiRouter::new()
+        .api_route(
+            "/platform/agent-releases",
+            get_with(list, operation("platformAgentReleases.list", "platform", "Agent releases, newest first"))
+                .post_with(
+                    create,
+                    operation_failing(
+                        &[409],
+                        "platformAgentReleases.create",
+                        "platform",
+                        "Add a signed release, whose file is uploaded next",
+                    ),
+                ),
+        )
+        .api_route(
+            "/platform/agent-releases/{releaseUuid}",
+            patch_with(
+                update,
+                operation(
+                    "platformAgentReleases.update",
+                    "platform",
+                    "Activate or deactivate a release, or change its channel",
+                ),
+            ),
+        )
+}
+
+/// Which releases are listed.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct ListQuery {
-    /// Such as stable or beta; all when absent.
+    /// Only releases of this channel, such as `stable` or `beta`.
+    #[schemars(regex(pattern = hub_protocol::patterns::WORD))]
     channel: Option<String>,
 }
 
-/// Those that await their file too, newest first.
-pub async fn list(
+/// Newest first, including those that await their file.
+async fn list(
     _: PlatformAdmin,
-    State(app): State<App>,
+    State(releases): State<Releases>,
     Query(query): Query<ListQuery>,
     page: Page,
 ) -> Result<Listed<AgentReleaseResponse>> {
     let channel = query.channel.map(|channel| agent_releases::checked_word("channel", channel)).transpose()?;
     let filter = Filter { channel, ..Filter::default() };
-    let (rows, total) = store::list(&mut app.db.read().await?, &filter, &page).await?;
+    let (rows, total) = store::list(&mut releases.core.db.read().await?, &filter, page.slice()).await?;
     Ok(page.listed(rows.into_iter().map(|row| AgentReleaseResponse::new(row, None)).collect(), total))
 }
 
-/// A release to be taken in.
+/// A signed release of the platform.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct CreateAgentReleaseRequest {
-    /// Such as stable or beta: 1 to 64 lower-case letters, digits, dashes and underscores.
+    /// The release channel, such as `stable` or `beta`.
+    #[schemars(regex(pattern = hub_protocol::patterns::WORD))]
     channel: String,
-    /// The text of the manifest that was signed, byte for byte: FILE.manifest.json of `hub-cloud release sign`. Its kind is AGENT.
+    /// The text of the manifest that was signed, byte for byte: FILE.manifest.json of `hub-cloud
+    /// release sign`. Its kind is AGENT.
     manifest: String,
-    /// The text of the minisign signature of it, by one of the keys that the service trusts: FILE.manifest.json.minisig.
+    /// The text of its minisign signature, by one of the keys that the service trusts:
+    /// FILE.manifest.json.minisig.
     signature: String,
-    /// Whether it is offered as soon as its file is there; true when absent.
+    /// Whether it is offered as soon as its file is stored; true when absent.
     active: Option<bool>,
-    /// HUB_AGENT when absent; the manifest's name is `hub-agent` then, and another else.
+    /// HUB_AGENT when absent; the manifest is named `hub-agent` in that case alone.
     category: Option<Category>,
 }
 
-pub async fn create(
+async fn create(
     PlatformAdmin(admin): PlatformAdmin,
-    State(app): State<App>,
+    State(releases): State<Releases>,
     Json(request): Json<CreateAgentReleaseRequest>,
 ) -> Result<Created<AgentReleaseResponse>> {
     let new = NewRelease {
@@ -61,25 +105,26 @@ pub async fn create(
         active: request.active.unwrap_or(true),
         signed: Signed { manifest: request.manifest, signature: request.signature },
     };
-    let (row, upload) = agent_releases::create(&app, &admin, new).await?;
+    let (row, upload) = agent_releases::create(&releases, &admin, new).await?;
     Ok(Created(AgentReleaseResponse::new(row, upload)))
 }
 
-/// What to change; absent or null stays.
+/// What to change; a member that is absent or null leaves the stored value alone.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct UpdateAgentReleaseRequest {
     /// Whether it is offered.
     active: Option<bool>,
-    /// Moves it there: this is how what proved itself in beta becomes stable.
+    /// The channel to move it to: a release that proved itself in `beta` becomes `stable` this way.
+    #[schemars(regex(pattern = hub_protocol::patterns::WORD))]
     channel: Option<String>,
 }
 
-pub async fn update(
+async fn update(
     PlatformAdmin(admin): PlatformAdmin,
-    State(app): State<App>,
-    Path(release_uuid): Path<ReleaseUuid>,
+    State(releases): State<Releases>,
+    Path(ReleasePath { release_uuid }): Path<ReleasePath>,
     Json(request): Json<UpdateAgentReleaseRequest>,
 ) -> Result<Answer<AgentReleaseResponse>> {
-    let row = agent_releases::update(&app, &admin, release_uuid, request.active, request.channel).await?;
+    let row = agent_releases::update(&releases, &admin, release_uuid, request.active, request.channel).await?;
     Ok(Answer(AgentReleaseResponse::new(row, None)))
 }

@@ -1,54 +1,51 @@
-//! What a hub asks: which release there is, and where its file is.
+//! Requests of hubs for a release and the URL of its file.
 
-use axum::extract::State;
-use hub_protocol::ReleaseUuid;
+use aide::axum::ApiRouter;
+use aide::axum::routing::get_with;
+use axum::extract::{FromRef, State};
 use hub_protocol::release::ReleaseOffer;
-use schemars::JsonSchema;
-use serde::Deserialize;
 
-use super::super::agent_releases::{self, Wanted};
 use super::super::app_releases;
-use crate::app::App;
+use crate::authn::Authn;
 use crate::authn::hub::Hub;
 use crate::authz::Scope;
+use crate::core::Core;
+use crate::domain::releases::Releases;
 use crate::error::Result;
 use crate::http::etag::{IfNoneMatch, Tagged};
-use crate::http::extract::{Path, Query};
+use crate::http::extract::Path;
+use crate::http::operation::operation_failing;
+use crate::http::paths::AppReleasePath;
 
-pub async fn app_manifest(
+pub fn routes<S>() -> ApiRouter<S>
+where
+    S: Clone + Send + Sync + 'static,
+    Core: FromRef<S>,
+    Authn: FromRef<S>,
+    Releases: FromRef<S>,
+{
+    ApiRouter::new().api_route(
+        "/v1/apps/{appReleaseUuid}/manifest",
+        get_with(
+            app_manifest,
+            operation_failing(&[404], "hub.getAppManifest", "hub-api", "A release of an app, with the URL of its file"),
+        ),
+    )
+}
+
+async fn app_manifest(
     hub: Hub,
-    State(app): State<App>,
-    Path(release_uuid): Path<ReleaseUuid>,
+    State(releases): State<Releases>,
+    Path(AppReleasePath { app_release_uuid: release_uuid }): Path<AppReleasePath>,
     known: IfNoneMatch,
 ) -> Result<Tagged<ReleaseOffer>> {
-    let offer = app_releases::offer(&app, &Scope::of_hub(&hub), release_uuid).await?;
+    let offer = app_releases::offer(&releases, &Scope::of_hub(&hub), release_uuid).await?;
     Ok(tagged(offer, &known))
 }
 
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct LatestQuery {
-    /// Such as stable or beta; what the hub's update policy says when absent, and stable where there is none.
-    channel: Option<String>,
-    /// As `uname -m` names it; what the hub said when it was claimed, when absent.
-    architecture: Option<String>,
-    /// This release and no other, whether it is active or not.
-    release_uuid: Option<ReleaseUuid>,
-}
-
-pub async fn latest_agent(
-    hub: Hub,
-    State(app): State<App>,
-    Query(query): Query<LatestQuery>,
-    known: IfNoneMatch,
-) -> Result<Tagged<ReleaseOffer>> {
-    let LatestQuery { channel, architecture, release_uuid } = query;
-    let offer = agent_releases::offer(&app, &hub, Wanted { channel, architecture, release_uuid }).await?;
-    Ok(tagged(offer, &known))
-}
-
-/// A release never changes but for its URL, which is another each time: the tag is weak. Whoever wants the URL does not say what they have.
-fn tagged(offer: ReleaseOffer, known: &IfNoneMatch) -> Tagged<ReleaseOffer> {
+/// The tag is weak: a release never changes except for its URL, which differs in each response. A
+/// client that needs the URL sends no `If-None-Match`.
+pub fn tagged(offer: ReleaseOffer, known: &IfNoneMatch) -> Tagged<ReleaseOffer> {
     let etag = format!("W/\"{}\"", offer.release_uuid);
     let body = (!known.matches(&etag)).then_some(offer);
     Tagged { etag, body }

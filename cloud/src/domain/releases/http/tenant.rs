@@ -1,6 +1,8 @@
-//! `/tenant/agent-releases`: what the platform offers, as tenants see it.
+//! `/tenant/agent-releases`: the platform's releases, as tenants see them.
 
-use axum::extract::State;
+use aide::axum::ApiRouter;
+use aide::axum::routing::get_with;
+use axum::extract::{FromRef, State};
 use hub_protocol::{ReleaseUuid, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,48 +10,81 @@ use serde::{Deserialize, Serialize};
 use super::super::store::agent_releases::{self as store, AgentReleaseRow, Filter};
 use super::super::urls::SignedUrl;
 use super::super::{Category, Status, agent_releases};
-use crate::app::App;
+use crate::authn::Authn;
 use crate::authz::{Authorized, permission as perm};
+use crate::core::Core;
+use crate::domain::releases::Releases;
 use crate::error::Result;
 use crate::http::answer::Answer;
 use crate::http::extract::{Path, Query};
+use crate::http::operation::operation;
 use crate::http::page::{Listed, Page};
+use crate::http::paths::ReleasePath;
+
+pub fn routes<S>() -> ApiRouter<S>
+where
+    S: Clone + Send + Sync + 'static,
+    Core: FromRef<S>,
+    Authn: FromRef<S>,
+    Releases: FromRef<S>,
+{
+    ApiRouter::new()
+        .api_route(
+            "/tenant/agent-releases",
+            get_with(list, operation("agentReleases.list", "tenant-releases", "Agent releases, newest first")),
+        )
+        .api_route(
+            "/tenant/agent-releases/{releaseUuid}",
+            get_with(get, operation("agentReleases.get", "tenant-releases", "One agent release")),
+        )
+}
 
 /// A release of the platform.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentReleaseResponse {
+    /// The release.
     release_uuid: ReleaseUuid,
-    /// The same release where a number is asked for.
+    /// The same release, where a number is needed.
+    #[schemars(range(min = 1))]
     asset_id: i64,
+    /// What it is for.
     category: Category,
-    /// Such as stable or beta.
+    /// The release channel, such as `stable` or `beta`.
     channel: String,
-    /// As its manifest names it; `hub-agent` where the category is HUB_AGENT.
+    /// Its name, as its manifest has it; `hub-agent` where the category is HUB_AGENT.
     name: String,
+    /// The version of the release.
     version: String,
-    /// As `uname -m` names it, or `any`.
+    /// The architecture that it is built for, as `uname -m` names it, or `any`.
     architecture: String,
-    /// Grows with every release of the name.
+    /// Grows with every release of the same name.
+    #[schemars(range(min = 1))]
     counter: i64,
+    /// The size of the file.
+    #[schemars(range(min = 0))]
     size_bytes: i64,
-    /// Of the file, in lower-case hex.
+    /// The SHA-256 digest of the file, in lower-case hex.
+    #[schemars(regex(pattern = hub_protocol::patterns::SHA256))]
     sha256: String,
+    /// Whether its file is available.
     status: Status,
-    /// Whether it is offered: hubs are only told to become what is active and READY.
+    /// Whether it is offered: hubs are updated only to what is active and READY.
     active: bool,
     /// The manifest, byte for byte as it was signed.
     manifest: String,
     /// A minisign signature of `manifest`.
     signature: String,
+    /// When the release was created.
     created_at: Timestamp,
-    /// When its file was there.
+    /// When its file was stored.
     ready_at: Option<Timestamp>,
-    /// `PUT` the file here. A path of this service while it has no `public-url`. Given when the release is made; the same manifest sent again gives
-    /// another while the file is awaited, and none once it is here.
+    /// `PUT` the file here: a path of this service while it has no `public-url`. Returned when the
+    /// release is created; the same manifest sent again gets another while the file is missing, and
+    /// none once it is stored.
     #[serde(skip_serializing_if = "Option::is_none")]
     upload_url: Option<String>,
-    /// An hour later.
+    /// When that URL expires: an hour later.
     #[serde(skip_serializing_if = "Option::is_none")]
     upload_url_expires_at: Option<Timestamp>,
 }
@@ -80,33 +115,35 @@ impl AgentReleaseResponse {
     }
 }
 
+/// Which releases are listed.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ListQuery {
-    /// Such as stable or beta; all when absent.
+    /// Only releases of this channel, such as `stable` or `beta`.
+    #[schemars(regex(pattern = hub_protocol::patterns::WORD))]
     channel: Option<String>,
-    /// Leaves out what is not offered; false when absent.
+    /// Whether to leave out what is not offered; false when absent.
     active_only: Option<bool>,
 }
 
-/// Those that are READY, newest first.
-pub async fn list(
+/// The READY releases, newest first.
+async fn list(
     _: Authorized<perm::ReleasesRead>,
-    State(app): State<App>,
+    State(releases): State<Releases>,
     Query(query): Query<ListQuery>,
     page: Page,
 ) -> Result<Listed<AgentReleaseResponse>> {
     let channel = query.channel.map(|channel| agent_releases::checked_word("channel", channel)).transpose()?;
     let filter = Filter { channel, only_ready: true, only_active: query.active_only.unwrap_or(false) };
-    let (rows, total) = store::list(&mut app.db.read().await?, &filter, &page).await?;
+    let (rows, total) = store::list(&mut releases.core.db.read().await?, &filter, page.slice()).await?;
     Ok(page.listed(rows.into_iter().map(|row| AgentReleaseResponse::new(row, None)).collect(), total))
 }
 
-pub async fn get(
+async fn get(
     _: Authorized<perm::ReleasesRead>,
-    State(app): State<App>,
-    Path(release_uuid): Path<ReleaseUuid>,
+    State(releases): State<Releases>,
+    Path(ReleasePath { release_uuid }): Path<ReleasePath>,
 ) -> Result<Answer<AgentReleaseResponse>> {
-    let row = agent_releases::get_ready(&mut app.db.read().await?, release_uuid).await?;
+    let row = agent_releases::get_ready(&mut releases.core.db.read().await?, release_uuid).await?;
     Ok(Answer(AgentReleaseResponse::new(row, None)))
 }

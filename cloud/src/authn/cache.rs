@@ -1,0 +1,156 @@
+//! A cache of the database's facts about callers, so that a busy caller does not cost a query for
+//! each request. An entry is valid for [`LEASE`], counted from before it was read. A request that
+//! revokes a right is answered only after that time ([`Permissions::wait_out_lease_after`]). So a
+//! removed member, a revoked login or a deactivated key is refused from the next request on, on
+//! every replica, without messages between replicas.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use hub_protocol::{TenantUuid, UserUuid};
+use quick_cache::sync::Cache;
+use uuid::Uuid;
+
+use super::invalid_token;
+use super::store::{self, Member, SignedIn, StoredKey};
+use super::user::{Session, User};
+use crate::db::{Db, Tx};
+use crate::error::Result;
+
+/// How long an entry is valid.
+pub const LEASE: Duration = Duration::from_millis(100);
+/// The most entries of each kind, about 100 bytes each.
+const MAX_ENTRIES: usize = 20_000;
+
+/// See the module's comment. Cheap to clone.
+#[derive(Clone)]
+pub struct Permissions(Arc<Inner>);
+
+struct Inner {
+    people: Cache<(Caller, Option<TenantUuid>), Leased<Option<Member>>>,
+    keys: Cache<String, Leased<StoredKey>>,
+    hits: AtomicU64,
+    misses: AtomicU64,
+    invalidations: AtomicU64,
+}
+
+/// What a person's membership is looked up by.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Caller {
+    Login(Uuid),
+    User(UserUuid),
+}
+
+#[derive(Clone)]
+struct Leased<T> {
+    read_at: Instant,
+    value: T,
+}
+
+/// Counters of this replica's cache since the start.
+#[derive(Clone, Copy, Debug)]
+pub struct Statistics {
+    pub entries: u64,
+    pub hits: u64,
+    pub misses: u64,
+    pub invalidations: u64,
+}
+
+impl Permissions {
+    #[allow(clippy::new_without_default, reason = "created once, at the start")]
+    pub fn new() -> Self {
+        Self(Arc::new(Inner {
+            people: Cache::new(MAX_ENTRIES),
+            keys: Cache::new(MAX_ENTRIES),
+            hits: AtomicU64::new(0),
+            misses: AtomicU64::new(0),
+            invalidations: AtomicU64::new(0),
+        }))
+    }
+
+    /// Returns 401 if the user's login has ended.
+    pub async fn require_session(&self, db: &Db, user: &User) -> Result<()> {
+        match user.session {
+            Session::Login(_) => self.signed_in(db, user, None).await.map(drop),
+            Session::External => Ok(()),
+        }
+    }
+
+    /// The person's membership in the tenant, or `None` if there is none; 401 if the login has
+    /// ended.
+    pub async fn member(&self, db: &Db, user: &User, tenant_uuid: TenantUuid) -> Result<Option<Member>> {
+        self.signed_in(db, user, Some(tenant_uuid)).await
+    }
+
+    async fn signed_in(&self, db: &Db, user: &User, tenant_uuid: Option<TenantUuid>) -> Result<Option<Member>> {
+        let caller = match user.session {
+            Session::Login(login_uuid) => Caller::Login(login_uuid),
+            Session::External => Caller::User(user.user_uuid),
+        };
+        if let Some(member) = self.cached(self.0.people.get(&(caller, tenant_uuid))) {
+            return Ok(member);
+        }
+        let read_at = Instant::now();
+        let mut conn = db.read().await?;
+        let signed_in = match user.session {
+            Session::Login(login_uuid) => store::signed_in_by_login(&mut conn, login_uuid, tenant_uuid).await?,
+            Session::External => store::signed_in_by_user(&mut conn, user.user_uuid, tenant_uuid).await?,
+        };
+        let SignedIn(member) = signed_in.ok_or_else(invalid_token)?;
+        // A missing membership is not cached, so that a new member has access at once.
+        if member.is_some() || tenant_uuid.is_none() {
+            self.0.people.insert((caller, tenant_uuid), Leased { read_at, value: member.clone() });
+        }
+        Ok(member)
+    }
+
+    /// The key with this id, if it is active.
+    pub async fn api_key(&self, db: &Db, key_prefix: &str) -> Result<Option<StoredKey>> {
+        if let Some(facts) = self.cached(self.0.keys.get(key_prefix)) {
+            return Ok(Some(facts));
+        }
+        let read_at = Instant::now();
+        let facts = store::api_key(&mut db.read().await?, key_prefix).await?;
+        if let Some(facts) = &facts {
+            self.0.keys.insert(key_prefix.to_owned(), Leased { read_at, value: facts.clone() });
+        }
+        Ok(facts)
+    }
+
+    fn cached<T>(&self, entry: Option<Leased<T>>) -> Option<T> {
+        let valid = entry.filter(|entry| entry.read_at.elapsed() < LEASE);
+        let counter = if valid.is_some() { &self.0.hits } else { &self.0.misses };
+        counter.fetch_add(1, Ordering::Relaxed);
+        valid.map(|entry| entry.value)
+    }
+
+    /// Delays the response to a change that revokes or changes a right until no replica trusts what
+    /// it read before the commit. Call it before the commit, also if another request already made
+    /// the same change.
+    pub fn wait_out_lease_after(&self, tx: &mut Tx) {
+        let permissions = self.clone();
+        tx.after_commit(async move { permissions.wait_out_lease().await });
+    }
+
+    /// Clears this cache, then waits until the entries of all other replicas have expired.
+    pub async fn wait_out_lease(&self) {
+        self.clear();
+        tokio::time::sleep(LEASE).await;
+    }
+
+    fn clear(&self) {
+        self.0.invalidations.fetch_add(1, Ordering::Relaxed);
+        self.0.people.clear();
+        self.0.keys.clear();
+    }
+
+    pub fn statistics(&self) -> Statistics {
+        Statistics {
+            entries: (self.0.people.len() + self.0.keys.len()) as u64,
+            hits: self.0.hits.load(Ordering::Relaxed),
+            misses: self.0.misses.load(Ordering::Relaxed),
+            invalidations: self.0.invalidations.load(Ordering::Relaxed),
+        }
+    }
+}

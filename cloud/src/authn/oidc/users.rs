@@ -1,0 +1,151 @@
+//! Accounts of people who log in at an external issuer. An account is created when the first token
+//! of a subject is seen, and follows what the issuer vouches for.
+//!
+//! Such an account is never merged with a local account that has the same e-mail address. Local
+//! registration does not verify the mailbox: a stranger could register somebody's address and wait
+//! for that person's first token, or the person would get access to the stranger's account.
+
+use hub_protocol::{PersonaUuid, Timestamp, UserUuid};
+use serde_json::json;
+
+use crate::audit::Audit;
+use crate::authn::fields;
+use crate::authn::store::insert_default_persona;
+use crate::authn::user::{Session, User};
+use crate::core::Core;
+use crate::db::{Conn, sql};
+use crate::error::{Error, Result};
+
+/// What the issuer vouches for, besides the subject.
+#[derive(Clone, Debug)]
+pub struct Vouched {
+    /// Verified by the issuer.
+    pub email: Option<String>,
+    pub nickname: Option<String>,
+}
+
+/// The account that belongs to an issuer's token.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct Known {
+    pub user_uuid: UserUuid,
+    #[sqlx(rename = "default_persona_uuid")]
+    pub persona_uuid: PersonaUuid,
+    /// Empty if the issuer vouches for none.
+    pub email: String,
+}
+
+impl Known {
+    fn user(&self) -> User {
+        User {
+            user_uuid: self.user_uuid,
+            persona_uuid: self.persona_uuid,
+            is_platform_admin: false,
+            session: Session::External,
+        }
+    }
+}
+
+/// The e-mail address in the form of accounts; `None` if it is not a valid address.
+pub fn vouched_email(text: &str) -> Option<String> {
+    fields::email(text).ok()
+}
+
+/// The name, cut to the length of a nickname.
+pub fn vouched_nickname(text: &str) -> Option<String> {
+    let name: String = text.chars().filter(|c| !c.is_control()).collect();
+    let name: String = name.trim().chars().take(fields::NICKNAME_MAX_CHARS).collect();
+    fields::nickname(Some(&name)).ok().flatten()
+}
+
+/// The account of the issuer's `subject`, created if there is none. Concurrent first requests all
+/// get the same account.
+pub async fn of_issuer(core: &Core, issuer: &str, subject: &str, vouched: &Vouched, now: Timestamp) -> Result<Known> {
+    let find = async || known(&mut core.db.read().await?, issuer, subject).await;
+    let known = match find().await? {
+        Some(known) => known,
+        None => match create(core, issuer, subject, vouched, now).await? {
+            Some(created) => return Ok(created),
+            // A concurrent request created it.
+            None => find().await?.ok_or_else(|| Error::internal("an existing account was not found"))?,
+        },
+    };
+    match &vouched.email {
+        Some(email) if *email != known.email => change_email(core, known, email, now).await,
+        _ => Ok(known),
+    }
+}
+
+/// Creates an account; `None` if there is one by now.
+async fn create(core: &Core, issuer: &str, subject: &str, vouched: &Vouched, now: Timestamp) -> Result<Option<Known>> {
+    let email = vouched.email.clone().unwrap_or_default();
+    let known = Known { user_uuid: UserUuid::new(), persona_uuid: PersonaUuid::new(), email };
+    let mut tx = core.db.begin().await?;
+    if !insert_known(&mut tx, &known, issuer, subject, vouched.nickname.as_deref(), now).await? {
+        return Ok(None);
+    }
+    let audit = Audit::new(&known.user(), "user.register", known.user_uuid, now);
+    tx.commit(audit.with(json!({"issuer": issuer}))).await?;
+    Ok(Some(known))
+}
+
+/// The issuer verified another address. Invitations are matched by address, so the change is
+/// audited.
+async fn change_email(core: &Core, known: Known, email: &str, now: Timestamp) -> Result<Known> {
+    let mut tx = core.db.begin().await?;
+    if !update_email(&mut tx, known.user_uuid, &known.email, email).await? {
+        // Another request changed it. Its address is kept until the next token.
+        return Ok(known);
+    }
+    let audit = Audit::new(&known.user(), "user.update", known.user_uuid, now);
+    tx.commit(audit.changed(Some(json!({"email": known.email})), Some(json!({"email": email})))).await?;
+    Ok(Known { email: email.to_owned(), ..known })
+}
+
+async fn known(conn: &mut Conn, issuer: &str, subject: &str) -> Result<Option<Known>> {
+    sql("SELECT user_uuid, default_persona_uuid, email FROM users \
+         WHERE issuer = $1 AND subject = $2")
+    .bind(issuer)
+    .bind(subject)
+    .optional(conn)
+    .await
+}
+
+/// Inserts the account and its default persona, and returns false when the subject has an account.
+/// Of two concurrent transactions the second waits for the first.
+async fn insert_known(
+    conn: &mut Conn,
+    known: &Known,
+    issuer: &str,
+    subject: &str,
+    nickname: Option<&str>,
+    now: Timestamp,
+) -> Result<bool> {
+    let inserted = sql("INSERT INTO users (user_uuid, email, password_hash, nickname, \
+        is_platform_admin, default_persona_uuid, created_at, issuer, subject) \
+        VALUES ($1, $2, '', $3, $4, $5, $6, $7, $8) ON CONFLICT (issuer, subject) DO NOTHING")
+    .bind(known.user_uuid)
+    .bind(known.email.as_str())
+    .bind(nickname.map(str::to_owned))
+    .bind(false)
+    .bind(known.persona_uuid)
+    .bind(now)
+    .bind(issuer)
+    .bind(subject)
+    .execute(conn)
+    .await?;
+    if inserted == 1 {
+        insert_default_persona(conn, known.user_uuid, known.persona_uuid, now).await?;
+    }
+    Ok(inserted == 1)
+}
+
+/// Returns false if the e-mail was no longer `before`.
+async fn update_email(conn: &mut Conn, user_uuid: UserUuid, before: &str, after: &str) -> Result<bool> {
+    let changed = sql("UPDATE users SET email = $3 WHERE user_uuid = $1 AND email = $2")
+        .bind(user_uuid)
+        .bind(before)
+        .bind(after)
+        .execute(conn)
+        .await?;
+    Ok(changed == 1)
+}

@@ -1,0 +1,60 @@
+//! What every layer above the database shares. Knows no subject. Created once, at the start; cheap
+//! to clone.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::bus::Bus;
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::db::Db;
+use crate::metrics::Metrics;
+use crate::sealing::Sealer;
+
+#[derive(Clone)]
+pub struct Core(Arc<Inner>);
+
+pub struct Inner {
+    pub config: Config,
+    pub db: Db,
+    pub clock: Clock,
+    pub sealer: Sealer,
+    pub bus: Bus,
+    pub metrics: Metrics,
+    /// Wakes the task runner, see [`crate::tasks::enqueue`].
+    pub task_wake: Notify,
+    /// Cancelled when the service is to end: streams close, and workers finish their current work.
+    pub shutdown: CancellationToken,
+    /// Cancelled when no request that could upload is left.
+    pub stop_ingest: CancellationToken,
+    /// All workers that run beside the requests.
+    pub workers: TaskTracker,
+}
+
+impl Deref for Core {
+    type Target = Inner;
+    fn deref(&self) -> &Inner {
+        &self.0
+    }
+}
+
+impl Core {
+    pub fn new(config: Config, db: Db, clock: Clock, sealer: Sealer, bus: Bus) -> Self {
+        Self(Arc::new(Inner {
+            config,
+            db,
+            clock,
+            sealer,
+            bus,
+            metrics: Metrics::new(),
+            task_wake: Notify::new(),
+            shutdown: CancellationToken::new(),
+            stop_ingest: CancellationToken::new(),
+            workers: TaskTracker::new(),
+        }))
+    }
+}

@@ -1,0 +1,235 @@
+//! `/tenant/audit-logs` and `/platform/audit-logs`.
+
+use aide::axum::ApiRouter;
+use aide::axum::routing::get_with;
+use axum::extract::{FromRef, State};
+use hub_protocol::{HubUuid, PersonaUuid, TenantUuid, Timestamp, UserUuid};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::Filters;
+use super::store::{self, EntryRow, Reach};
+use crate::audit::ActorType;
+use crate::authn::Authn;
+use crate::authz::permission::AuditRead;
+use crate::authz::{Authorized, PlatformAdmin};
+use crate::core::Core;
+use crate::db::Direction;
+use crate::error::{Error, Result};
+use crate::http::answer::Answer;
+use crate::http::check::Check;
+use crate::http::extract::Query;
+use crate::http::operation::operation;
+use crate::http::page::{PageOf, Pageable};
+
+pub fn routes<S>() -> ApiRouter<S>
+where
+    S: Clone + Send + Sync + 'static,
+    Core: FromRef<S>,
+    Authn: FromRef<S>,
+{
+    ApiRouter::new()
+        .api_route(
+            "/tenant/audit-logs",
+            get_with(list, operation("auditLogs.list", "tenant-audit", "Who changed what in the tenant, latest first")),
+        )
+        .api_route(
+            "/platform/audit-logs",
+            get_with(
+                list_all,
+                operation("auditLogs.listAll", "platform", "Who changed what, in all tenants, latest first"),
+            ),
+        )
+}
+
+/// Counting and skipping stop here. To see older entries, a client uses the filters.
+const MAX_COUNTED: i64 = 5_000;
+const MAX_FILTER_CHARS: usize = 200;
+
+/// What the entries may be narrowed by.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AuditQuery {
+    /// Only entries written at this time or later.
+    from: Option<Timestamp>,
+    /// Only entries written before this time.
+    to: Option<Timestamp>,
+    /// Only changes by this kind of actor.
+    actor_type: Option<ActorType>,
+    /// Only changes by this user or hub.
+    actor_uuid: Option<Uuid>,
+    /// Only changes with this API key.
+    api_key_id: Option<i64>,
+    /// Only this action, such as `hub.update`.
+    #[schemars(length(max = MAX_FILTER_CHARS), regex(pattern = hub_protocol::patterns::LINE))]
+    action: Option<String>,
+    /// Only changes of this type of object: the first half of an action, such as `hub`.
+    #[schemars(length(max = MAX_FILTER_CHARS), regex(pattern = hub_protocol::patterns::LINE))]
+    object_type: Option<String>,
+    /// Only changes of this object.
+    #[schemars(length(max = MAX_FILTER_CHARS), regex(pattern = hub_protocol::patterns::LINE))]
+    object_id: Option<String>,
+}
+
+/// Whose entries are listed.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TenantQuery {
+    /// Only entries of this tenant.
+    tenant_uuid: Option<TenantUuid>,
+}
+
+impl AuditQuery {
+    fn checked(self) -> Result<Filters> {
+        let mut check = Check::new();
+        let texts = [("action", &self.action), ("objectType", &self.object_type), ("objectId", &self.object_id)];
+        for (field, text) in texts {
+            check.line(field, text.as_deref(), MAX_FILTER_CHARS);
+        }
+        check.done()?;
+        Ok(Filters {
+            from: self.from,
+            to: self.to,
+            actor_type: self.actor_type,
+            actor_uuid: self.actor_uuid,
+            api_key_id: self.api_key_id,
+            action: self.action,
+            object_type: self.object_type,
+            object_id: self.object_id,
+        })
+    }
+}
+
+/// Who changed something.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AuditActor {
+    /// The kind of actor.
+    #[serde(rename = "type")]
+    kind: ActorType,
+    /// The user.
+    user_uuid: Option<UserUuid>,
+    /// The persona that the user acted as.
+    persona_uuid: Option<PersonaUuid>,
+    /// The API key.
+    api_key_id: Option<i64>,
+    /// The hub.
+    hub_uuid: Option<HubUuid>,
+    /// The name of the worker or command.
+    name: Option<String>,
+}
+
+/// One change.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AuditLogResponse {
+    /// The id of the entry.
+    #[schemars(range(min = 1))]
+    audit_log_id: i64,
+    /// The tenant; null where no single tenant is concerned.
+    tenant_uuid: Option<TenantUuid>,
+    /// The author of the change.
+    actor: AuditActor,
+    /// What was done, such as `hub.update`.
+    action: String,
+    /// The type of the object: the first half of the action.
+    object_type: String,
+    /// The object.
+    object_id: String,
+    /// The object before, as far as it changed; null when it is new.
+    before: Option<Value>,
+    /// The object after, as far as it changed; null when it is gone.
+    after: Option<Value>,
+    /// What else there is to know.
+    detail: Value,
+    /// The address that the request came from.
+    address: Option<String>,
+    /// The `X-Request-Id` of the request.
+    request_id: Option<String>,
+    /// The time of the change.
+    created_at: Timestamp,
+}
+
+impl From<EntryRow> for AuditLogResponse {
+    fn from(row: EntryRow) -> Self {
+        let uuid_of = |kind| row.actor_uuid.filter(|_| row.actor == kind);
+        Self {
+            actor: AuditActor {
+                kind: row.actor,
+                user_uuid: uuid_of(ActorType::User).map(UserUuid),
+                persona_uuid: row.persona_uuid,
+                api_key_id: row.api_key_id,
+                hub_uuid: uuid_of(ActorType::Hub).map(HubUuid),
+                name: row.actor_name,
+            },
+            audit_log_id: row.audit_log_id,
+            tenant_uuid: row.tenant_uuid,
+            action: row.action,
+            object_type: row.object_type,
+            object_id: row.target,
+            before: row.before_state.map(|state| state.0),
+            after: row.after_state.map(|state| state.0),
+            detail: row.detail.0,
+            address: row.address,
+            request_id: row.request_id,
+            created_at: row.created_at,
+        }
+    }
+}
+
+/// The tenant's entries, latest first unless sorted otherwise. `totalElements` is exact up to 5,000
+/// and does not exceed it.
+async fn list(
+    auth: Authorized<AuditRead>,
+    State(core): State<Core>,
+    page: Pageable,
+    Query(query): Query<AuditQuery>,
+) -> Result<Answer<PageOf<AuditLogResponse>>> {
+    read(&core, Reach::Tenant(&auth.scope), page, query).await
+}
+
+/// The entries of all tenants, latest first unless sorted otherwise. `totalElements` is exact up to
+/// 5,000 and does not exceed it.
+async fn list_all(
+    _: PlatformAdmin,
+    State(core): State<Core>,
+    page: Pageable,
+    Query(query): Query<AuditQuery>,
+    Query(tenant): Query<TenantQuery>,
+) -> Result<Answer<PageOf<AuditLogResponse>>> {
+    read(&core, Reach::Platform(tenant.tenant_uuid), page, query).await
+}
+
+async fn read(
+    core: &Core,
+    reach: Reach<'_>,
+    page: Pageable,
+    query: AuditQuery,
+) -> Result<Answer<PageOf<AuditLogResponse>>> {
+    let direction = page.direction("createdAt", Direction::Descending)?;
+    if page.offset > MAX_COUNTED {
+        let message = format!("must start at record {MAX_COUNTED} or earlier; narrow the list with filters");
+        return Err(Error::field("page", message));
+    }
+    let Some(narrowed) = query.checked()?.narrowed() else { return Ok(Answer(page.page_of(Vec::new(), 0))) };
+    let mut conn = core.db.read().await?;
+    // For a later page, the count is needed first, to know whether the page exists. A first page
+    // that is not full gives the count itself.
+    let counted = match page.offset > 0 {
+        true => Some(store::count(&mut conn, reach, &narrowed, MAX_COUNTED).await?),
+        false => None,
+    };
+    let entries = match counted.is_some_and(|total| total <= page.offset) {
+        true => Vec::new(),
+        false => store::list(&mut conn, reach, &narrowed, direction, page.slice()).await?,
+    };
+    let listed = i64::try_from(entries.len()).unwrap_or(i64::MAX);
+    let total = match counted {
+        Some(total) => total,
+        None if listed < page.size => listed,
+        None => store::count(&mut conn, reach, &narrowed, MAX_COUNTED).await?,
+    };
+    Ok(Answer(page.page_of(entries.into_iter().map(AuditLogResponse::from).collect(), total)))
+}

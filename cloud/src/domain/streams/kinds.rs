@@ -1,0 +1,147 @@
+//! Conversion of records into events of a stream: one description for each streamed record kind.
+
+use futures_util::future::BoxFuture;
+use hub_protocol::{HubUuid, TenantUuid, Timestamp};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::RecordFrame;
+use crate::authn::Authn;
+use crate::authz::{Caller, permission as perm};
+use crate::db::Conn;
+use crate::domain::ble::{self, BleEventResponse, StoredEvent};
+use crate::domain::jobs::{self, HubJobEventResponse, StoredJobEvent};
+use crate::domain::telemetry::{self, HubLogResponse, StoredRecord};
+use crate::error::{Error, Result};
+use crate::ingest::{CommittedRecord, Kind};
+
+/// A range of a tenant's log.
+#[derive(Clone, Copy, Debug)]
+pub struct Span {
+    pub tenant_uuid: TenantUuid,
+    /// Only the records of one hub. BLE events are read for all hubs of the tenant.
+    pub hub_uuid: Option<HubUuid>,
+    /// Records with ids above this.
+    pub after: i64,
+    /// The last id to read.
+    pub last: i64,
+    pub limit: i64,
+}
+
+/// The result of reading a log.
+pub struct Stored {
+    pub frames: Vec<RecordFrame>,
+    /// Rows read, including those that cannot be sent.
+    pub count: i64,
+    /// The id of the last row; None if there was none.
+    pub last_id: Option<i64>,
+}
+
+/// How one record kind is streamed.
+pub struct StreamKind {
+    pub kind: Kind,
+    /// Whether a caller may still read a tenant's records of this kind.
+    pub is_allowed: for<'a> fn(&'a Caller, &'a Authn, TenantUuid) -> BoxFuture<'a, bool>,
+    pub read: for<'c> fn(&'c mut Conn, Span) -> BoxFuture<'c, Result<Stored>>,
+    /// The frame of a record that was just committed, equal to what the database would return.
+    pub frame: fn(CommittedRecord) -> Result<RecordFrame>,
+}
+
+pub static BLE_EVENTS: StreamKind = StreamKind {
+    kind: Kind::BleEvents,
+    is_allowed: |caller, authn, tenant_uuid| Box::pin(caller.is_still_allowed::<perm::BleRead>(authn, tenant_uuid)),
+    read: |conn, span| Box::pin(read_ble_events(conn, span)),
+    frame: |CommittedRecord { id, hub_uuid, record }| ble_frame(ble::committed(id, hub_uuid, record)),
+};
+
+pub static LOGS: StreamKind = StreamKind {
+    kind: Kind::Logs,
+    is_allowed: |caller, authn, tenant_uuid| Box::pin(caller.is_still_allowed::<perm::HubsRead>(authn, tenant_uuid)),
+    read: |conn, span| Box::pin(read_logs(conn, span)),
+    frame: |CommittedRecord { id, hub_uuid, record }| {
+        log_frame(StoredRecord { id, hub_uuid, body: record.text.as_ref().to_owned() })
+    },
+};
+
+pub static JOB_EVENTS: StreamKind = StreamKind {
+    kind: Kind::JobEvents,
+    is_allowed: |caller, authn, tenant_uuid| Box::pin(caller.is_still_allowed::<perm::HubsRead>(authn, tenant_uuid)),
+    read: |conn, span| Box::pin(read_job_events(conn, span)),
+    frame: |CommittedRecord { id, hub_uuid, record }| {
+        job_event_frame(StoredJobEvent { hub_job_event_id: id, hub_uuid, body: record.text.as_ref().to_owned() })
+    },
+};
+
+/// None for a kind that is not streamed.
+pub fn of(kind: Kind) -> Option<&'static StreamKind> {
+    [&BLE_EVENTS, &LOGS, &JOB_EVENTS].into_iter().find(|description| description.kind == kind)
+}
+
+async fn read_ble_events(conn: &mut Conn, span: Span) -> Result<Stored> {
+    let events = ble::after(conn, span.tenant_uuid, span.after, span.last, span.limit).await?;
+    let last_id = events.last().map(|event| event.ble_event_id);
+    Ok(stored(last_id, events, ble_frame))
+}
+
+async fn read_logs(conn: &mut Conn, span: Span) -> Result<Stored> {
+    let Span { tenant_uuid, hub_uuid, after, last, limit } = span;
+    let records = telemetry::logs_after(conn, tenant_uuid, hub_uuid, after, last, limit).await?;
+    let last_id = records.last().map(|record| record.id);
+    Ok(stored(last_id, records, log_frame))
+}
+
+async fn read_job_events(conn: &mut Conn, span: Span) -> Result<Stored> {
+    let Span { tenant_uuid, hub_uuid, after, last, limit } = span;
+    let events = jobs::events_after(conn, tenant_uuid, hub_uuid, after, last, limit).await?;
+    let last_id = events.last().map(|event| event.hub_job_event_id);
+    Ok(stored(last_id, events, job_event_frame))
+}
+
+fn stored<T>(last_id: Option<i64>, rows: Vec<T>, frame: fn(T) -> Result<RecordFrame>) -> Stored {
+    let count = i64::try_from(rows.len()).unwrap_or(i64::MAX);
+    Stored { frames: rows.into_iter().filter_map(|row| sendable(frame(row))).collect(), count, last_id }
+}
+
+/// Skips a record that cannot be sent, so that it does not block those after it.
+pub fn sendable(frame: Result<RecordFrame>) -> Option<RecordFrame> {
+    frame.inspect_err(|error| tracing::error!(%error, "stored record cannot be streamed; it is skipped")).ok()
+}
+
+/// A record as an event of a stream.
+pub trait Streamed: Serialize + JsonSchema {
+    /// The name of the event.
+    const EVENT: &'static str;
+}
+
+impl Streamed for BleEventResponse {
+    const EVENT: &'static str = "ble_event";
+}
+
+impl Streamed for HubLogResponse {
+    const EVENT: &'static str = "hub_log";
+}
+
+impl Streamed for HubJobEventResponse {
+    const EVENT: &'static str = "hub_job_event";
+}
+
+fn ble_frame(event: StoredEvent) -> Result<RecordFrame> {
+    let (id, hub_uuid) = (event.ble_event_id, event.hub_uuid);
+    Ok((id, hub_uuid, frame(id, &event.response()?)?))
+}
+
+fn log_frame(record: StoredRecord) -> Result<RecordFrame> {
+    let (id, hub_uuid) = (record.id, record.hub_uuid);
+    Ok((id, hub_uuid, frame(id, &HubLogResponse::from(record))?))
+}
+
+fn job_event_frame(event: StoredJobEvent) -> Result<RecordFrame> {
+    let (id, hub_uuid) = (event.hub_job_event_id, event.hub_uuid);
+    Ok((id, hub_uuid, frame(id, &event.response()?)?))
+}
+
+/// One server-sent event. Its id is the time at which the record was received.
+fn frame<T: Streamed>(id: i64, data: &T) -> Result<String> {
+    let data = serde_json::to_string(data).map_err(Error::internal)?;
+    Ok(format!("id: {}\nevent: {}\ndata: {data}\n\n", Timestamp::from_micros(id), T::EVENT))
+}

@@ -1,0 +1,44 @@
+//! The work around every request, on all routes alike: the request gets an id, an address and a
+//! time limit and is measured, and the response gets the common headers. It is one function and not
+//! a layer for each, since every layer keeps a copy of the inner layers while a request lasts, and
+//! thousands of hubs wait at a time.
+
+use axum::extract::{Request, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use tracing::Instrument;
+
+use super::compression::{self, Accepted};
+use super::{client_address, hygiene, remainder};
+use crate::core::Core;
+use crate::metrics::Measured;
+use crate::request_id;
+
+/// The request's id and address are available to everything done for it, including the log.
+pub async fn layer(State(core): State<Core>, request: Request, next: Next) -> Response {
+    let id = request_id::of(&request);
+    let span = request_id::span(&id, &request);
+    let address = client_address::of(&core.config.trusted_proxies, &request);
+    let served = client_address::with(address, serve(core, request, next));
+    let mut response = request_id::with(id.clone(), served).instrument(span).await;
+    response.headers_mut().insert(request_id::HEADER, id);
+    response
+}
+
+async fn serve(core: Core, request: Request, next: Next) -> Response {
+    let measured = Measured::begin(&request);
+    let policy = hygiene::content_policy(request.uri().path());
+    let limit = hygiene::time_limit(request.uri().path());
+    let accepted = Accepted::of(request.headers());
+    let (request, remainder) = remainder::borrow_body(request);
+    let answered = tokio::time::timeout(limit, next.run(request)).await;
+    let response = answered.unwrap_or_else(|_| hygiene::timed_out().into_response());
+    // Boxed: no waiting request has room for it.
+    let mut response = Box::pin(compression::compress(response, accepted)).await;
+    hygiene::secure(&mut response, policy, core.config.is_https());
+    measured.end(&core.metrics, response.status());
+    if let Some(remainder) = remainder {
+        remainder.discard().await;
+    }
+    response
+}

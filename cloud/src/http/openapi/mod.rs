@@ -1,0 +1,279 @@
+//! The OpenAPI document (version 3.1), built from the handlers together with the router, and the
+//! page that shows it.
+
+mod responses;
+mod schemas;
+
+use std::sync::{Arc, OnceLock};
+
+use aide::OperationOutput;
+use aide::axum::ApiRouter;
+use aide::axum::routing::get_with;
+use aide::generate::GenContext;
+use aide::openapi::{
+    ApiKeyLocation, Info, License, OpenApi, Operation, Parameter, ParameterData, PathStyle, ReferenceOr,
+    Response as ApiResponse, SecurityScheme, Server, Tag,
+};
+use aide::swagger::Swagger;
+use axum::Extension;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use schemars::json_schema;
+use serde_json::{Value, json};
+
+use super::answer::typed_response;
+use super::compression::{self, Accepted};
+use super::describe::{headers, parameter};
+use super::etag::{IfNoneMatch, not_modified};
+use super::operation::operation;
+use crate::authz::Public;
+
+/// The tags that group the operations.
+const TAGS: [(&str, &str); 18] = [
+    ("service", "The service itself: health, metrics, this description."),
+    ("auth", "Accounts, logins and the keys that verify access tokens."),
+    ("public", "What a link or a signed URL opens, for anyone who has it."),
+    ("hub-api", "What a hub calls: its credentials, its uploads, its desired state."),
+    ("tenant-hubs", "The hubs of a tenant: claim codes, adapters, jobs, apps, logs, telemetry, delegations."),
+    ("tenant-monitoring", "Jobs, logs and telemetry of a hub, as page objects."),
+    ("tenant-ble", "BLE events that the hubs of a tenant uploaded."),
+    ("tenant-streams", "Records as they arrive, as server-sent events."),
+    ("tenant-apps", "Apps of a tenant and their signed releases."),
+    ("tenant-releases", "Releases of the agent, and the policies that decide which hubs get them."),
+    ("tenant-downloads", "Files to install hubs from."),
+    ("tenant-tenants", "Tenants and their members."),
+    ("tenant-personas", "Members of a tenant, and invitations to it."),
+    ("tenant-transfers", "Transfers of a tenant to another owner."),
+    ("tenant-keys", "API keys of a tenant."),
+    ("tenant-audit", "Who changed what in a tenant."),
+    ("tenant-diagnostics", "The caller as the service identifies it."),
+    ("platform", "What platform administrators do."),
+];
+
+const DESCRIPTION: &str = "Manages BLE gateways (hubs) in the field: their identity, the advertisements they upload, \
+    the jobs they run, and who may see and change them.\n\n\
+    A success is `{\"data\": ...}`; a failure is a `Problem`. Every answer has `X-Request-Id`, which a request may set. \
+    Answers of 1 KiB and more are compressed with gzip or zstd when `Accept-Encoding` allows it. \
+    A method that a path does not have is answered with 405 and `Allow`, a path that does not exist with 404.";
+
+/// A document without paths.
+pub fn base() -> OpenApi {
+    let license = License { identifier: Some("Apache-2.0".to_owned()), ..License::default() };
+    let tag = |(name, description): (&str, &str)| Tag {
+        name: name.to_owned(),
+        description: Some(description.to_owned()),
+        ..Tag::default()
+    };
+    let server = Server {
+        url: "/".to_owned(),
+        description: Some("The service that this document came from.".to_owned()),
+        ..Server::default()
+    };
+    let mut api = OpenApi {
+        info: Info {
+            title: "hub-cloud".to_owned(),
+            version: "1.0.0".to_owned(),
+            description: Some(DESCRIPTION.to_owned()),
+            license: Some(License { name: "Apache License 2.0".to_owned(), ..license }),
+            ..Info::default()
+        },
+        servers: vec![server],
+        tags: TAGS.into_iter().map(tag).collect(),
+        ..OpenApi::default()
+    };
+    let components = api.components.get_or_insert_default();
+    for (name, description) in [
+        ("user", "Access token of a person, from `POST /auth/login`."),
+        ("hub", "Access token of a hub, from `POST /v1/hubs/claim`."),
+    ] {
+        let scheme = SecurityScheme::Http {
+            scheme: "bearer".to_owned(),
+            bearer_format: Some("JWT".to_owned()),
+            description: Some(description.to_owned()),
+            extensions: Default::default(),
+        };
+        components.security_schemes.insert(name.to_owned(), ReferenceOr::Item(scheme));
+    }
+    let api_key = SecurityScheme::ApiKey {
+        location: ApiKeyLocation::Header,
+        name: "X-API-Key".to_owned(),
+        description: Some("A tenant's key, from `POST /tenant/api-keys`.".to_owned()),
+        extensions: Default::default(),
+    };
+    components.security_schemes.insert("apiKey".to_owned(), ReferenceOr::Item(api_key));
+    api
+}
+
+/// The finished document: what the handlers state, and what follows from it.
+pub fn finish(mut api: OpenApi) -> Value {
+    for (path, item) in api.paths.iter_mut().flat_map(|paths| &mut paths.paths) {
+        let ReferenceOr::Item(item) = item else { continue };
+        let operations = [&mut item.get, &mut item.post, &mut item.put, &mut item.patch, &mut item.delete];
+        operations.into_iter().flatten().for_each(|operation| describe_named_callers(path, operation));
+    }
+    // A document of strings and maps always serialises.
+    let mut document = serde_json::to_value(&api).unwrap_or_default();
+    responses::complete(&mut document);
+    schemas::normalize(&mut document);
+    schemas::remove_unused_components(&mut document);
+    document
+}
+
+/// The access extractors read the tenant and the hub that a path names, even if the handler does
+/// not.
+fn describe_named_callers(path: &str, operation: &mut Operation) {
+    if path.contains("{tenantUuid}") {
+        add_path_parameter(operation, "tenantUuid", "The tenant.");
+        // The header would only repeat the path.
+        for parameter in &mut operation.parameters {
+            if let ReferenceOr::Item(Parameter::Header { parameter_data, .. }) = parameter {
+                parameter_data.required &= !parameter_data.name.eq_ignore_ascii_case(crate::authz::TENANT_HEADER);
+            }
+        }
+    }
+    if path.contains("{hubUuid}") {
+        add_path_parameter(operation, "hubUuid", "The hub.");
+    }
+}
+
+/// Adds a uuid of the path, unless the handler described it.
+fn add_path_parameter(operation: &mut Operation, name: &str, description: &str) {
+    let is_it = |parameter: &ReferenceOr<Parameter>| matches!(parameter, ReferenceOr::Item(Parameter::Path { parameter_data, .. }) if parameter_data.name == name);
+    if !operation.parameters.iter().any(is_it) {
+        let schema = json_schema!({"type": "string", "format": "uuid"});
+        let parameter_data = ParameterData { required: true, ..parameter(name, description, schema) };
+        operation.parameters.insert(0, ReferenceOr::Item(Parameter::Path { parameter_data, style: PathStyle::Simple }));
+    }
+}
+
+pub fn routes<S: Clone + Send + Sync + 'static>() -> ApiRouter<S> {
+    ApiRouter::new()
+        .api_route(
+            "/openapi.json",
+            get_with(document, operation("service.openapi", "service", "This description (OpenAPI 3.1)")),
+        )
+        .api_route("/docs", get_with(page, operation("service.docs", "service", "This description, as a page")))
+}
+
+/// The document and its page as they are sent. They are built once and compressed once.
+#[derive(Clone)]
+pub struct Documentation {
+    document: Arc<Static>,
+    page: Arc<Static>,
+}
+
+impl Documentation {
+    pub fn new(document: &Value) -> Self {
+        let page = Swagger::new("/openapi.json").with_title("hub-cloud API").html();
+        Self {
+            document: Arc::new(Static::new("application/json", document.to_string())),
+            page: Arc::new(Static::new("text/html; charset=utf-8", page)),
+        }
+    }
+}
+
+/// A response that is the same for all clients until the program is replaced.
+struct Static {
+    media_type: &'static str,
+    etag: String,
+    plain: Bytes,
+    gzipped: OnceLock<Bytes>,
+}
+
+impl Static {
+    fn new(media_type: &'static str, text: String) -> Self {
+        let etag = format!("W/\"{}\"", hex::encode(crate::sealing::hash(&text)));
+        Self { media_type, etag, plain: text.into(), gzipped: OnceLock::new() }
+    }
+
+    async fn answer(self: Arc<Self>, accepted: Accepted, known: &IfNoneMatch) -> Response {
+        let mut response = match known.matches(&self.etag) {
+            true => StatusCode::NOT_MODIFIED.into_response(),
+            false if accepted.gzip => {
+                let gzipped = self.clone().gzipped().await;
+                ([(header::CONTENT_ENCODING, "gzip"), (header::VARY, "accept-encoding")], gzipped).into_response()
+            }
+            false => self.plain.clone().into_response(),
+        };
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(self.media_type));
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=300"));
+        if let Ok(etag) = HeaderValue::from_str(&self.etag) {
+            headers.insert(header::ETAG, etag);
+        }
+        response
+    }
+
+    /// Compressed at the first request that accepts it, so that the start does not wait for it.
+    async fn gzipped(self: Arc<Self>) -> Bytes {
+        if let Some(gzipped) = self.gzipped.get() {
+            return gzipped.clone();
+        }
+        let packed = tokio::task::spawn_blocking(move || {
+            let gzipped = compression::gzip(&self.plain);
+            self.gzipped.get_or_init(|| gzipped).clone()
+        });
+        packed.await.unwrap_or_default()
+    }
+}
+
+/// The document.
+pub struct DocumentAnswer(Response);
+
+/// The page that shows it.
+pub struct PageAnswer(Response);
+
+impl IntoResponse for DocumentAnswer {
+    fn into_response(self) -> Response {
+        self.0
+    }
+}
+
+impl IntoResponse for PageAnswer {
+    fn into_response(self) -> Response {
+        self.0
+    }
+}
+
+impl OperationOutput for DocumentAnswer {
+    type Inner = ();
+    fn inferred_responses(_: &mut GenContext, _: &mut Operation) -> Vec<(Option<u16>, ApiResponse)> {
+        cacheable(typed_response("application/json", "An OpenAPI 3.1 document.", json!({"type": "object"})))
+    }
+}
+
+impl OperationOutput for PageAnswer {
+    type Inner = ();
+    fn inferred_responses(_: &mut GenContext, _: &mut Operation) -> Vec<(Option<u16>, ApiResponse)> {
+        cacheable(typed_response(
+            "text/html",
+            "A page that loads nothing from other servers.",
+            json!({"type": "string"}),
+        ))
+    }
+}
+
+fn cacheable(answer: ApiResponse) -> Vec<(Option<u16>, ApiResponse)> {
+    vec![(Some(200), ApiResponse { headers: headers(&["ETag"]), ..answer }), (Some(304), not_modified())]
+}
+
+async fn document(
+    _: Public,
+    accepted: Accepted,
+    known: IfNoneMatch,
+    Extension(documentation): Extension<Documentation>,
+) -> DocumentAnswer {
+    DocumentAnswer(documentation.document.answer(accepted, &known).await)
+}
+
+/// The page that shows the document. It contains everything it needs, so it works without internet
+/// access.
+async fn page(
+    _: Public,
+    accepted: Accepted,
+    known: IfNoneMatch,
+    Extension(documentation): Extension<Documentation>,
+) -> PageAnswer {
+    PageAnswer(documentation.page.answer(accepted, &known).await)
+}

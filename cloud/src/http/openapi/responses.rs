@@ -1,0 +1,86 @@
+//! Completes what responses have in common: failures that follow from access and path, and headers.
+
+use serde_json::{Map, Value, json};
+
+use super::schemas::operations;
+use crate::http::describe::{FAILURES, Failure, HEADERS};
+
+/// The headers of every response.
+const COMMON: [&str; 2] = ["X-Request-Id", "Cache-Control"];
+
+/// Adds what no handler states: the failures that follow from access and path, and the headers of
+/// every response.
+pub fn complete(document: &mut Value) {
+    for (path, operation) in operations(document) {
+        let access = operation["x-access"].as_str().unwrap_or_default().to_owned();
+        let responses = &mut operation["responses"];
+        for (_, response) in responses.as_object_mut().into_iter().flatten() {
+            if response.get("$ref").is_none() {
+                add_headers(response, &COMMON);
+            }
+        }
+        for status in implied(path, &access) {
+            if let Some(failure) = FAILURES.iter().find(|failure| failure.status == status) {
+                responses[status.to_string()] = json!({"$ref": format!("#/components/responses/{}", failure.name)});
+            }
+        }
+        if let Some(responses) = responses.as_object_mut() {
+            responses.sort_keys();
+        }
+        if access == "public" {
+            operation["security"] = json!([]);
+        }
+    }
+    let components = &mut document["components"];
+    components["responses"] = FAILURES.iter().map(described).collect::<Map<_, _>>().into();
+    components["headers"] = HEADERS
+        .iter()
+        .map(|(name, kind, description)| {
+            ((*name).to_owned(), json!({"description": description, "schema": {"type": kind}}))
+        })
+        .collect::<Map<_, _>>()
+        .into();
+}
+
+/// The statuses that follow from the access and the path of an operation.
+fn implied(path: &str, access: &str) -> Vec<u16> {
+    let has_parameters = path.contains('{');
+    let mut statuses = match access.split(':').next().unwrap_or_default() {
+        // `X-Tenant-UUID` may be malformed; an API key has a limit.
+        "tenant" => vec![400, 401, 403, 429],
+        // Under `/tenant` an API key is recognised and refused.
+        "user" if path.starts_with("/tenant/") => vec![401, 403, 429],
+        "user" => vec![401],
+        "platform" => vec![401, 403],
+        "hub" if path.contains("{hubUuid}") => vec![401, 403],
+        "hub" => vec![401],
+        _ => Vec::new(),
+    };
+    if has_parameters {
+        statuses.push(400);
+    }
+    // A hub that names another hub is refused with 403.
+    if has_parameters && access != "hub" {
+        statuses.push(404);
+    }
+    statuses.extend([500, 503]);
+    statuses
+}
+
+fn described(failure: &Failure) -> (String, Value) {
+    let schema = json!({"$ref": "#/components/schemas/Problem"});
+    let mut response = json!({
+        "description": failure.description,
+        "content": {"application/json": {"schema": schema}},
+    });
+    add_headers(&mut response, &COMMON);
+    add_headers(&mut response, failure.headers);
+    (failure.name.to_owned(), response)
+}
+
+fn add_headers(response: &mut Value, names: &[&str]) {
+    let headers = &mut response["headers"];
+    for name in names {
+        headers[*name] = json!({"$ref": format!("#/components/headers/{name}")});
+    }
+}

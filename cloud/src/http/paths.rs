@@ -1,0 +1,147 @@
+//! The parameters of paths, by their names in the paths. Each describes itself.
+
+use hub_protocol::{AppUuid, HubJobUuid, HubUuid, PersonaUuid, ReleaseUuid};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use uuid::Uuid;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HubPath {
+    /// The hub.
+    pub hub_uuid: HubUuid,
+}
+
+/// Two paths of the platform use this spelling.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct SnakeCaseHubPath {
+    /// The hub.
+    pub hub_uuid: HubUuid,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AdapterPath {
+    /// The hub.
+    pub hub_uuid: HubUuid,
+    /// The address of the adapter, such as `00:1A:7D:DA:71:13`.
+    pub address: String,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HubJobPath {
+    /// The hub.
+    pub hub_uuid: HubUuid,
+    /// The job.
+    pub hub_job_uuid: HubJobUuid,
+}
+
+/// As [`HubJobPath`], under `/tenant/hub-monitoring`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct MonitoredJobPath {
+    /// The hub.
+    pub hub_uuid: HubUuid,
+    /// The job.
+    pub job_uuid: HubJobUuid,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SetupDelegationPath {
+    /// The hub.
+    pub hub_uuid: HubUuid,
+    /// The id of the delegation.
+    pub id: i64,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PolicyPath {
+    /// The update policy.
+    pub policy_uuid: Uuid,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AppPath {
+    /// The app.
+    pub app_uuid: AppUuid,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AppReleasePath {
+    /// The release of an app.
+    pub app_release_uuid: ReleaseUuid,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ReleasePath {
+    /// The release.
+    pub release_uuid: ReleaseUuid,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct FilePath {
+    /// `<channel>.json` for the feed of a channel, or the name of a file in a signed URL.
+    pub filename: String,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ApiKeyPath {
+    /// The id of the API key.
+    pub api_key_id: i64,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BleEventPath {
+    /// The id of the event.
+    pub ble_event_id: i64,
+}
+
+/// The access extractor reads the tenant of the path.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct MemberPath {
+    /// The persona of the member in the tenant.
+    pub target_persona_uuid: PersonaUuid,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PersonaPath {
+    /// The persona of the member in the tenant.
+    pub persona_uuid: PersonaUuid,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct InvitationPath {
+    /// The id of the invitation.
+    pub invitation_id: i64,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct InvitationTokenPath {
+    /// The token of the invitation, from the mail.
+    pub token: String,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TransferPath {
+    /// The transfer request.
+    pub request_uuid: Uuid,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ClaimCodePath {
+    /// The claim code; case, dashes and blanks are ignored.
+    pub claim_code: String,
+}

@@ -1,0 +1,145 @@
+//! Names all background work and its lanes, and performs the periodic work that keeps tables small
+//! and creates partitions. Each kind of periodic work is one task that reschedules itself. It
+//! deletes in small batches, so that no other statement waits long for its locks.
+
+use hub_protocol::Timestamp;
+use serde_json::json;
+
+use crate::app::App;
+use crate::db::{Db, migrate};
+use crate::domain::{accounts, certificates, jobs, releases, update_policies};
+use crate::error::{Error, Result};
+use crate::tasks::{self, Done, Lane, NewTask, Task};
+use crate::{ingest, mail};
+
+const UPLOAD_KEYS: &str = "upkeep.upload_keys";
+const LOGINS: &str = "upkeep.logins";
+const LOGIN_FAILURES: &str = "upkeep.login_failures";
+const PASSWORD_RESETS: &str = "upkeep.password_resets";
+const PARTITIONS: &str = "upkeep.partitions";
+const SIGNING_KEYS: &str = "upkeep.signing_keys";
+const CERTIFICATES: &str = "upkeep.certificates";
+const RELEASES: &str = "upkeep.releases";
+const HUB_JOBS: &str = "upkeep.hub_jobs";
+const HUB_JOB_EVENTS: &str = "upkeep.hub_job_events";
+const UPDATE_POLICIES: &str = "upkeep.update_policies";
+
+const KINDS: &[&str] = &[
+    UPLOAD_KEYS,
+    LOGINS,
+    LOGIN_FAILURES,
+    PASSWORD_RESETS,
+    PARTITIONS,
+    SIGNING_KEYS,
+    CERTIFICATES,
+    RELEASES,
+    HUB_JOBS,
+    HUB_JOB_EVENTS,
+    UPDATE_POLICIES,
+];
+
+const EVERY_SECS: i64 = 3600;
+/// A job expires at most this long after its deadline.
+const HUB_JOBS_EVERY_SECS: i64 = 10;
+/// How soon a rollout continues.
+const UPDATE_POLICIES_EVERY_SECS: i64 = 3;
+/// Jobs that one run expires, each in its own transaction.
+const HUB_JOBS_BATCH: i64 = 100;
+/// Rows that one transaction deletes.
+pub const CHUNK: i64 = 1000;
+/// The same for rows whose files are removed too.
+const FILES_CHUNK: i64 = 50;
+/// How long the events of a job are kept after the job is over. The job itself stays.
+const HUB_JOB_EVENTS_SECS: i64 = 90 * 24 * 3600;
+/// How long the retry of an upload is recognised.
+const UPLOAD_KEYS_SECS: i64 = 7 * 24 * 3600;
+
+const UPKEEP_LANE: &str = "upkeep";
+const JOBS_LANE: &str = "jobs";
+const ROLLOUTS_LANE: &str = "rollouts";
+
+/// All lanes of background work. `runners` limits the tasks of a lane that one replica runs at
+/// once.
+pub const LANES: &[Lane] = &[
+    Lane { name: UPKEEP_LANE, runners: 2 },
+    Lane { name: JOBS_LANE, runners: 1 },
+    Lane { name: ROLLOUTS_LANE, runners: 1 },
+    Lane { name: mail::LANE, runners: 4 },
+    Lane { name: accounts::LANE, runners: 2 },
+];
+
+fn lane_of(kind: &str) -> &'static str {
+    match kind {
+        HUB_JOBS => JOBS_LANE,
+        UPDATE_POLICIES => ROLLOUTS_LANE,
+        _ => UPKEEP_LANE,
+    }
+}
+
+/// One task for each kind, no matter which replica adds it.
+fn schedule() -> Vec<NewTask> {
+    let task = |kind| NewTask {
+        lane: lane_of(kind),
+        kind,
+        payload: json!({}),
+        due_at: Timestamp::from_micros(0),
+        dedup_key: Some(kind.to_owned()),
+    };
+    KINDS.iter().copied().map(task).collect()
+}
+
+/// Runs background work until the service ends.
+pub async fn run(app: App) {
+    let core = (*app).clone();
+    tasks::runner::run(core, LANES, schedule(), move |task| perform(app.clone(), task)).await;
+}
+
+/// Performs one task of any kind.
+pub async fn perform(app: App, task: Task) -> Result<Done> {
+    match task.kind.as_str() {
+        kind if KINDS.contains(&kind) => perform_upkeep(&app, kind).await,
+        mail::SEND => mail::send(&app, &task.payload).await,
+        accounts::FORGOT => accounts::perform_forgot(&app.parts().accounts, &task.payload).await,
+        // A newer replica may know this kind and run the task later.
+        _ => Err(Error::internal("this version does not know this kind of work")),
+    }
+}
+
+async fn perform_upkeep(app: &App, kind: &str) -> Result<Done> {
+    let (db, now) = (&app.db, app.clock.now());
+    let has_more = match kind {
+        UPLOAD_KEYS => delete_upload_keys(db, now.plus_secs(-UPLOAD_KEYS_SECS)).await? >= CHUNK.unsigned_abs(),
+        LOGINS => accounts::forget_logins(db, now, CHUNK).await? >= CHUNK.unsigned_abs(),
+        LOGIN_FAILURES => accounts::forget_failures(db, now, CHUNK).await? >= CHUNK.unsigned_abs(),
+        PASSWORD_RESETS => accounts::forget_resets(db, now, CHUNK).await? >= CHUNK.unsigned_abs(),
+        PARTITIONS => {
+            migrate::ensure_partitions(db, now).await?;
+            false
+        }
+        RELEASES => releases::forget_abandoned(&app.parts().releases, FILES_CHUNK).await? >= FILES_CHUNK.unsigned_abs(),
+        SIGNING_KEYS => {
+            app.parts().authn.keys.rotate(db, now, false, app.config.tokens_live_secs()).await?;
+            false
+        }
+        CERTIFICATES => certificates::upkeep(app, CHUNK).await?,
+        HUB_JOBS => jobs::end_overdue(&app.parts().jobs, HUB_JOBS_BATCH).await?,
+        HUB_JOB_EVENTS => {
+            jobs::forget_events(db, now.plus_secs(-HUB_JOB_EVENTS_SECS), CHUNK).await? >= CHUNK.unsigned_abs()
+        }
+        UPDATE_POLICIES => update_policies::advance(&app.parts().policies).await?,
+        _ => return Err(Error::internal("no such kind of upkeep")),
+    };
+    let pause_secs = match kind {
+        HUB_JOBS => HUB_JOBS_EVERY_SECS,
+        UPDATE_POLICIES => UPDATE_POLICIES_EVERY_SECS,
+        _ => EVERY_SECS,
+    };
+    Ok(Done::Again(if has_more { now } else { now.plus_secs(pause_secs) }))
+}
+
+async fn delete_upload_keys(db: &Db, before: Timestamp) -> Result<u64> {
+    let mut tx = db.begin().await?;
+    let deleted = ingest::delete_keys(&mut tx, before, CHUNK).await?;
+    tx.commit_unaudited("no change made by a person").await?;
+    Ok(deleted)
+}

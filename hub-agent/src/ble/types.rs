@@ -1,0 +1,101 @@
+//! What the parts of the radio share: where advertisements come from, the radio's settings, and
+//! what it delivers.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use hub_protocol::Timestamp;
+use hub_protocol::ble::{BleDeviceWindow, BleEvent};
+
+use crate::config::ScanMode;
+
+/// Where advertisements come from.
+#[derive(Clone, Debug)]
+pub enum Source {
+    /// The machine's own adapters.
+    BlueZ,
+    Replay(Replay),
+}
+
+/// A recorded trace, played as if its advertisements were received now.
+#[derive(Clone, Debug)]
+pub struct Replay {
+    /// JSON Lines, plain or compressed with zstd.
+    pub file: PathBuf,
+    /// 1 is the recorded speed, 2 is twice as fast, 0 is as fast as the reader can read.
+    pub speed: f64,
+    /// Begin again at the end, until cancelled.
+    pub repeat: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct RadioConfig {
+    /// Adapters to use, by address in any case; empty is all of them.
+    pub adapters: Vec<String>,
+    pub mode: ScanMode,
+    /// Report single advertisements.
+    pub single_events: bool,
+    /// The same payload of the same advertiser is reported once in this time. Zero reports every
+    /// advertisement.
+    pub dedup_window: Duration,
+    /// Aggregate the advertisements of each device over windows of this length.
+    pub report_window: Option<Duration>,
+    /// Scanning is restarted on an adapter that receives nothing for this long.
+    pub silence: Duration,
+}
+
+impl Default for RadioConfig {
+    fn default() -> Self {
+        Self {
+            adapters: Vec::new(),
+            mode: ScanMode::Auto,
+            single_events: true,
+            dedup_window: Duration::from_secs(10),
+            report_window: None,
+            silence: Duration::from_secs(60),
+        }
+    }
+}
+
+/// What the radio delivers to its reader.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Heard {
+    Event(BleEvent),
+    Window(HeardWindow),
+}
+
+/// Every device that advertised between two times.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HeardWindow {
+    pub start: Timestamp,
+    pub end: Timestamp,
+    pub devices: Vec<BleDeviceWindow>,
+}
+
+/// Why the radio cannot start. Faults that occur later are health, not errors.
+#[derive(Debug, thiserror::Error)]
+pub enum RadioError {
+    #[error("cannot read the trace {}: {error}", file.display())]
+    TraceUnreadable { file: PathBuf, error: std::io::Error },
+    #[error("the trace {} is malformed in line {line}: {message}", file.display())]
+    TraceLine { file: PathBuf, line: usize, message: String },
+    #[error("the trace {} contains no advertisements", file.display())]
+    TraceEmpty { file: PathBuf },
+    #[error("a replay speed must be 0 (as fast as possible) or more, not {0}")]
+    ReplaySpeed(f64),
+    #[error("{0:?} is not an adapter address; write it as AA:BB:CC:DD:EE:FF (`hub-agent check` lists the adapters)")]
+    AdapterAddress(String),
+}
+
+/// Six upper-case hex octets with colons.
+pub fn is_address(text: &str) -> bool {
+    text.len() == 17
+        && text.bytes().enumerate().all(|(at, byte)| {
+            if at % 3 == 2 { byte == b':' } else { byte.is_ascii_digit() || (b'A'..=b'F').contains(&byte) }
+        })
+}
+
+/// The machine's wall clock.
+pub fn now() -> Timestamp {
+    chrono::Utc::now().into()
+}

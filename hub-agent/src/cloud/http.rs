@@ -1,0 +1,238 @@
+//! Requests to the service, its answers, and the HTTP client. Knows no credentials.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use hub_protocol::Timestamp;
+use hub_protocol::envelope::{Data, Problem};
+use reqwest::header::{DATE, ETAG, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
+use reqwest::{Method, Response, Url};
+use serde::de::{DeserializeOwned, IgnoredAny};
+
+use crate::clock::{self, Clock};
+use crate::config::ServiceArgs;
+use crate::error::{Failure, chain};
+
+/// Sent with requests that may be repeated.
+pub const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+
+/// The longest answer that is read: a desired state with many jobs is far smaller.
+const MAX_ANSWER_BYTES: usize = 4 << 20;
+
+/// The longest `Retry-After` that is honoured: a mistake in the service's configuration must not
+/// silence a hub for days.
+const MAX_RETRY_AFTER: Duration = Duration::from_secs(3_600);
+
+#[derive(Debug)]
+pub struct Request {
+    pub method: Method,
+    /// From the service's root, such as `/v1/ble/events`.
+    pub path: String,
+    pub headers: HeaderMap,
+    pub body: Bytes,
+    /// Longer than usual where the service is asked to wait.
+    pub timeout: Option<Duration>,
+}
+
+impl Request {
+    pub fn get(path: impl Into<String>) -> Self {
+        Self { method: Method::GET, path: path.into(), headers: HeaderMap::new(), body: Bytes::new(), timeout: None }
+    }
+
+    pub fn post_json(path: impl Into<String>, body: impl Into<Bytes>) -> Self {
+        let mut request = Self { method: Method::POST, body: body.into(), ..Self::get(path) };
+        request.headers.insert(reqwest::header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        request
+    }
+
+    pub fn put_json(path: impl Into<String>, body: impl Into<Bytes>) -> Self {
+        Self { method: Method::PUT, ..Self::post_json(path, body) }
+    }
+
+    pub fn header(mut self, name: HeaderName, value: &str) -> Self {
+        // The values are uuids and the service's own entity tags: one that is malformed is omitted.
+        if let Ok(value) = HeaderValue::from_str(value) {
+            self.headers.insert(name, value);
+        }
+        self
+    }
+}
+
+#[derive(Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub retry_after: Option<Duration>,
+    pub etag: Option<String>,
+    body: Vec<u8>,
+}
+
+impl Answer {
+    /// Reads the response, and notes the service's time in `clock`.
+    pub async fn read(mut response: Response, clock: &Clock) -> Result<Self, CallError> {
+        let (came_at, headers) = (clock::since_boot_micros(), response.headers());
+        let (date, retry_after) = (headers.get(DATE).and_then(http_date), headers.get(RETRY_AFTER).cloned());
+        let mut answer = Self {
+            status: response.status().as_u16(),
+            retry_after: None,
+            etag: headers.get(ETAG).and_then(|value| value.to_str().ok()).map(str::to_owned),
+            body: Vec::new(),
+        };
+        while let Some(chunk) = response.chunk().await.map_err(CallError::from)? {
+            if answer.body.len() + chunk.len() > MAX_ANSWER_BYTES {
+                return Err(CallError::Unreachable("the answer is longer than any of the service".into()));
+            }
+            answer.body.extend_from_slice(&chunk);
+        }
+        if let Some(date) = date
+            && answer.is_of_the_service()
+        {
+            clock.learn_service_time(date.plus_micros(clock::since_boot_micros() - came_at));
+        }
+        answer.retry_after = retry_after.and_then(|value| parse_retry_after(&value, clock.now()));
+        Ok(answer)
+    }
+
+    pub fn is_success(&self) -> bool {
+        (200..300).contains(&self.status)
+    }
+
+    /// The payload of a success.
+    pub fn data<T: DeserializeOwned>(&self) -> Result<T, CallError> {
+        serde_json::from_slice::<Data<T>>(&self.body).map(|body| body.data).map_err(|error| {
+            CallError::Unreachable(format!(
+                "the answer (status {}) does not have the service's format: {error}",
+                self.status
+            ))
+        })
+    }
+
+    /// The service's description of a failure. `None` if something else answered, such as a proxy
+    /// or a login page.
+    pub fn problem(&self) -> Option<Problem> {
+        serde_json::from_slice(&self.body).ok()
+    }
+
+    /// Whether the service itself answered. A router's login page may have the date of 1970.
+    fn is_of_the_service(&self) -> bool {
+        match self.status {
+            200..300 => serde_json::from_slice::<Data<IgnoredAny>>(&self.body).is_ok(),
+            300..400 => false,
+            _ => self.problem().is_some(),
+        }
+    }
+
+    /// The service's error code if it refused not the token but the client certificate, or that
+    /// there was none.
+    pub fn certificate_error(&self) -> Option<String> {
+        let problem = self.problem().filter(|_| self.status == 401)?;
+        Some(problem.code).filter(|code| code.starts_with("CLIENT_CERTIFICATE_"))
+    }
+
+    /// A failure in one line, for a person.
+    pub fn reason(&self) -> String {
+        match self.problem() {
+            Some(problem) => {
+                let fields: Vec<String> =
+                    problem.errors.iter().take(3).map(|error| format!("{}: {}", error.field, error.message)).collect();
+                let fields = if fields.is_empty() { String::new() } else { format!(" ({})", fields.join("; ")) };
+                format!(
+                    "{} [{} {}, request {}]{fields}",
+                    problem.message, self.status, problem.code, problem.request_id
+                )
+            }
+            None => format!("status {}, not in the service's format: is something else answering?", self.status),
+        }
+    }
+}
+
+/// A call has no usable answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CallError {
+    /// Try again later.
+    #[error("{0}")]
+    Unreachable(String),
+    /// The hub has no credentials that the service accepts; it has to be claimed.
+    #[error("this hub has no access to the service")]
+    NoAccess,
+}
+
+impl From<reqwest::Error> for CallError {
+    fn from(error: reqwest::Error) -> Self {
+        Self::Unreachable(chain(&error.without_url()))
+    }
+}
+
+/// The client with which every command reaches the service or a server with its files. It presents
+/// `identity` to each server it connects to.
+pub fn http_client(
+    args: &ServiceArgs,
+    to: &Url,
+    identity: Option<reqwest::Identity>,
+) -> Result<reqwest::Client, Failure> {
+    let mut builder = reqwest::Client::builder()
+        .user_agent(concat!("hub-agent/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(args.connect_timeout.0)
+        // Detects a dead connection through a router that has forgotten it.
+        .tcp_keepalive(Duration::from_secs(30))
+        .pool_idle_timeout(Duration::from_secs(75))
+        .http1_only()
+        // The service never redirects; following a redirect could send a token to another server.
+        .redirect(reqwest::redirect::Policy::none());
+    if let Some(identity) = identity {
+        builder = builder.identity(identity);
+    }
+    if to.scheme() == "http" {
+        // Nothing is verified, and the machine may have no authorities' certificates.
+        builder = builder.tls_certs_only([]);
+    } else if let Some(file) = &args.ca_file {
+        let refuse = |reason: String| Failure::Config(format!("ca-file: {}: {reason}", file.display()));
+        let pem = std::fs::read(file).map_err(|error| refuse(error.to_string()))?;
+        let certificates = reqwest::Certificate::from_pem_bundle(&pem)
+            .map_err(|error| refuse(format!("not PEM certificates: {}", chain(&error))))?;
+        if certificates.is_empty() {
+            return Err(refuse("it contains no certificate".into()));
+        }
+        builder = builder.tls_certs_merge(certificates);
+    }
+    builder.build().map_err(|error| {
+        Failure::Failed(format!(
+            "cannot set up TLS: {}; install the system's authorities (Debian: ca-certificates) or set --ca-file",
+            chain(&error)
+        ))
+    })
+}
+
+/// Makes aws-lc-rs the only provider of cryptography for TLS. Call it once, before any connection.
+pub fn install_crypto() {
+    // An error means that one is installed already, which then is this one.
+    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+}
+
+fn http_date(value: &HeaderValue) -> Option<Timestamp> {
+    chrono::DateTime::parse_from_rfc2822(value.to_str().ok()?).ok().map(|time| time.to_utc().into())
+}
+
+/// Seconds, or a date.
+fn parse_retry_after(value: &HeaderValue, now: Timestamp) -> Option<Duration> {
+    let secs = match value.to_str().ok()?.trim().parse::<u64>() {
+        Ok(secs) => secs,
+        Err(_) => http_date(value)?.as_secs().saturating_sub(now.as_secs()).try_into().unwrap_or(0),
+    };
+    Some(Duration::from_secs(secs).min(MAX_RETRY_AFTER))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn retry_after_is_seconds_or_a_date() {
+        let now: Timestamp = "2026-11-21T10:00:00Z".parse().unwrap();
+        let parse = |text| parse_retry_after(&HeaderValue::from_static(text), now);
+        assert_eq!(parse("7"), Some(Duration::from_secs(7)));
+        assert_eq!(parse("Sat, 21 Nov 2026 10:00:30 GMT"), Some(Duration::from_secs(30)));
+        assert_eq!(parse("Sat, 21 Nov 2026 09:00:00 GMT"), Some(Duration::ZERO));
+        assert_eq!(parse("999999999"), Some(MAX_RETRY_AFTER));
+        assert_eq!(parse("soon"), None);
+    }
+}

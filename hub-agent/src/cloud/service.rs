@@ -1,0 +1,391 @@
+//! Calls of the service with the hub's credentials: which token and certificate are in use, what to
+//! do when one is refused, and whether the service answers. Credentials are on disk before they are
+//! used.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use hub_protocol::Timestamp;
+use hub_protocol::claim::{HubAccess, HubRefreshRequest};
+use reqwest::Url;
+use reqwest::header::{AUTHORIZATION, HeaderValue};
+use secrecy::{ExposeSecret, SecretString};
+use tokio::sync::watch;
+
+use super::certificate::{self, Certificate};
+use super::http::{Answer, CallError, Request, http_client};
+use crate::clock::Clock;
+use crate::config::{self, ServiceArgs};
+use crate::error::Failure;
+use crate::identity::{Credentials, StateDir};
+
+/// The service's error code for a call without a certificate.
+const NO_CERTIFICATE: &str = "CLIENT_CERTIFICATE_REQUIRED";
+
+/// After this many consecutive failures the certificate is suspected: a service that does not
+/// accept it may end the connection without an answer.
+const SUSPECT_CERTIFICATE_AFTER: u32 = 5;
+
+/// Whether the service accepts this hub.
+#[derive(Clone, Debug)]
+pub enum Access {
+    /// Never claimed.
+    Unclaimed,
+    Granted(Credentials),
+    /// The hub was blocked or revoked, or its credentials expired. A new claim code restores
+    /// access.
+    Refused {
+        credentials: Credentials,
+        reason: String,
+    },
+}
+
+/// The state of the connection.
+#[derive(Clone, Debug, Default)]
+pub struct Contact {
+    /// When the service last answered anything.
+    pub last_answer_at: Option<Timestamp>,
+    /// Why it cannot be reached, while that is so.
+    pub unreachable: Option<String>,
+    /// Why the last claim failed.
+    pub claim_refused: Option<String>,
+    /// It was logged that the service refuses this hub.
+    is_refusal_logged: bool,
+}
+
+pub struct Service {
+    /// Replaced when the hub's certificate changes.
+    http: Mutex<reqwest::Client>,
+    pub(super) args: ServiceArgs,
+    base: Url,
+    certificate: watch::Sender<Option<Certificate>>,
+    /// Incremented whenever another certificate, or none, comes into use.
+    certificate_version: AtomicU32,
+    /// The service did not accept the last one.
+    certificate_refused: AtomicBool,
+    /// Since the service's last answer.
+    failures: AtomicU32,
+    pub request_timeout: Duration,
+    pub(super) state_dir: Arc<StateDir>,
+    pub(super) clock: Arc<Clock>,
+    access: watch::Sender<Access>,
+    /// Held while credentials are being replaced.
+    pub(super) renewal: tokio::sync::Mutex<()>,
+    contact: Mutex<Contact>,
+    /// The credentials in use are not on disk.
+    unsaved: AtomicBool,
+    device_instance_id: String,
+    pub(super) hub_identifier: Option<String>,
+}
+
+impl Service {
+    pub fn new(args: &ServiceArgs, state_dir: Arc<StateDir>, clock: Arc<Clock>) -> Result<Self, Failure> {
+        let base = config::service_url(args)?;
+        let device_instance_id = state_dir.device_instance_id(args.device_instance_id.as_deref())?;
+        let access = match state_dir.load_credentials()? {
+            Some(credentials) => Access::Granted(credentials),
+            None => Access::Unclaimed,
+        };
+        let certificate = match &access {
+            Access::Granted(credentials) => Certificate::load(&state_dir, credentials),
+            Access::Unclaimed | Access::Refused { .. } => None,
+        };
+        let identity = certificate.as_ref().filter(|_| base.scheme() == "https").and_then(Certificate::identity);
+        let http = match identity {
+            // A hub without its certificate gets another one; a hub that does not start cannot.
+            Some(identity) => http_client(args, &base, Some(identity)).or_else(|_| http_client(args, &base, None)),
+            None => http_client(args, &base, None),
+        }?;
+        Ok(Self {
+            http: Mutex::new(http),
+            args: args.clone(),
+            base,
+            certificate: watch::Sender::new(certificate),
+            certificate_version: AtomicU32::new(0),
+            certificate_refused: AtomicBool::new(false),
+            failures: AtomicU32::new(0),
+            request_timeout: args.request_timeout.0,
+            state_dir,
+            clock,
+            access: watch::Sender::new(access),
+            renewal: tokio::sync::Mutex::new(()),
+            contact: Mutex::new(Contact::default()),
+            unsaved: AtomicBool::new(false),
+            device_instance_id,
+            hub_identifier: args.hub_identifier.clone(),
+        })
+    }
+
+    pub fn url(&self) -> &Url {
+        &self.base
+    }
+
+    pub fn device_instance_id(&self) -> &str {
+        &self.device_instance_id
+    }
+
+    pub fn access(&self) -> watch::Receiver<Access> {
+        self.access.subscribe()
+    }
+
+    pub(super) fn set_access(&self, access: Access) {
+        self.access.send_replace(access);
+    }
+
+    pub fn contact(&self) -> Contact {
+        self.lock_contact().clone()
+    }
+
+    pub(super) fn set_claim_refused(&self, reason: Option<String>) {
+        self.lock_contact().claim_refused = reason;
+    }
+
+    fn lock_contact(&self) -> std::sync::MutexGuard<'_, Contact> {
+        self.contact.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A client for a file on another server, which receives neither token nor certificate.
+    pub fn download_client(&self, to: &Url) -> Result<reqwest::Client, Failure> {
+        http_client(&self.args, to, None)
+    }
+
+    /// Sends a request with the hub's access token. If the token is refused, it is renewed and the
+    /// request is sent once more.
+    pub async fn call(&self, request: &Request) -> Result<Answer, CallError> {
+        self.call_as(&self.granted()?, request).await
+    }
+
+    /// The same, only for the owner of these credentials: data must not reach a tenant that claims
+    /// the hub meanwhile.
+    pub async fn call_as(&self, credentials: &Credentials, request: &Request) -> Result<Answer, CallError> {
+        let answer = self.send(request, Some(&credentials.access_token)).await?;
+        if answer.status != 401 {
+            return Ok(answer);
+        }
+        if answer.certificate_error().is_some() {
+            // Another token changes nothing.
+            return Err(CallError::Unreachable(answer.reason()));
+        }
+        let renewed = self.renew(Some(&credentials.access_token)).await?;
+        if renewed.tenant_uuid != credentials.tenant_uuid {
+            return Err(CallError::NoAccess);
+        }
+        let answer = self.send(request, Some(&renewed.access_token)).await?;
+        if answer.status == 401 {
+            // Refused right after the renewal: another renewal would not help.
+            return Err(CallError::Unreachable(answer.reason()));
+        }
+        Ok(answer)
+    }
+
+    pub fn granted(&self) -> Result<Credentials, CallError> {
+        match &*self.access.borrow() {
+            Access::Granted(credentials) => Ok(credentials.clone()),
+            Access::Unclaimed | Access::Refused { .. } => Err(CallError::NoAccess),
+        }
+    }
+
+    /// Gets a new access token. `refused` is the one that was not accepted: if it has been replaced
+    /// meanwhile, the service is not called.
+    ///
+    /// A lost answer does no harm: for this call alone, the service still accepts the token that it
+    /// replaced.
+    pub async fn renew(&self, refused: Option<&SecretString>) -> Result<Credentials, CallError> {
+        let _renewal = self.renewal.lock().await;
+        let credentials = self.granted()?;
+        if refused.is_some_and(|refused| refused.expose_secret() != credentials.access_token.expose_secret()) {
+            return Ok(credentials);
+        }
+        let body = HubRefreshRequest { refresh_token: credentials.refresh_token.expose_secret().to_owned() };
+        let body = serde_json::to_vec(&body).map_err(|error| CallError::Unreachable(error.to_string()))?;
+        let answer = self.send(&Request::post_json("/v1/hubs/refresh", body), Some(&credentials.access_token)).await?;
+        match answer.status {
+            200 => {
+                let access: HubAccess = answer.data()?;
+                let renewed = Credentials {
+                    access_token: access.access_token.into(),
+                    expires_at: access.expires_at,
+                    ..credentials
+                };
+                self.accept(renewed.clone()).await.map_err(|error| CallError::Unreachable(error.to_string()))?;
+                tracing::debug!(expires_at = %renewed.expires_at, "the access token is renewed");
+                Ok(renewed)
+            }
+            // A proxy's refusal, or one of the certificate, must not cost the hub its credentials.
+            401 | 403 if answer.problem().is_some() && answer.certificate_error().is_none() => {
+                let reason = answer.reason();
+                if !std::mem::replace(&mut self.lock_contact().is_refusal_logged, true) {
+                    tracing::error!(
+                        hub_uuid = %credentials.hub_uuid, reason,
+                        "the service refuses this hub; claim it again (hub-agent claim). Records are kept meanwhile"
+                    );
+                }
+                self.set_access(Access::Refused { credentials, reason });
+                Err(CallError::NoAccess)
+            }
+            _ => Err(CallError::Unreachable(answer.reason())),
+        }
+    }
+
+    /// Starts to use these credentials. They are on disk first: a token that is used and then lost
+    /// in a crash would lock the hub out.
+    pub(super) async fn accept(&self, credentials: Credentials) -> std::io::Result<()> {
+        let saved = self.save(&credentials).await;
+        self.lock_contact().is_refusal_logged = false;
+        // Used even if they could not be written: the old ones are refused from now on.
+        self.set_access(Access::Granted(credentials));
+        saved
+    }
+
+    async fn save(&self, credentials: &Credentials) -> std::io::Result<()> {
+        let saved = self.state_dir.save_credentials(credentials).await;
+        let unsaved_before = self.unsaved.swap(saved.is_err(), Ordering::Relaxed);
+        match &saved {
+            Err(error) if !unsaved_before => {
+                tracing::error!(
+                    %error, dir = %self.state_dir.path().display(),
+                    "the hub's credentials cannot be written, and a restart would lose them; free some disk space"
+                );
+            }
+            Ok(()) if unsaved_before => tracing::info!("the hub's credentials are written"),
+            _ => {}
+        }
+        saved
+    }
+
+    /// Writes the credentials in use if that failed before.
+    pub(super) async fn save_unsaved(&self, credentials: &Credentials) {
+        if self.unsaved.load(Ordering::Relaxed) {
+            // Logged when it failed first, and when it works again.
+            let _ = self.save(credentials).await;
+        }
+    }
+
+    /// Sends a request with this token, or without any.
+    pub(super) async fn send(&self, request: &Request, token: Option<&SecretString>) -> Result<Answer, CallError> {
+        let version = self.certificate_version.load(Ordering::Acquire);
+        let mut result = self.exchange(&self.http(), request, token).await;
+        if let Ok(answer) = &result
+            && let Some(code) = answer.certificate_error()
+            && self.drop_refused_certificate(version, &code).await
+        {
+            result = self.exchange(&self.http(), request, token).await;
+        }
+        if result.is_ok() {
+            self.failures.store(0, Ordering::Relaxed);
+        } else if self.failures.fetch_add(1, Ordering::Relaxed) % SUSPECT_CERTIFICATE_AFTER
+            == SUSPECT_CERTIFICATE_AFTER - 1
+        {
+            result = self.try_without_certificate(request, token).await.map_or(result, Ok);
+        }
+        let mut contact = self.lock_contact();
+        match &result {
+            Ok(_) => {
+                contact.last_answer_at = Some(self.clock.now());
+                if contact.unreachable.take().is_some() {
+                    tracing::info!(service = %self.base, "the service answers again");
+                }
+            }
+            Err(error) => {
+                if contact.unreachable.is_none() {
+                    tracing::warn!(service = %self.base, %error, "the service cannot be reached; records are kept until it can");
+                }
+                contact.unreachable = Some(error.to_string());
+            }
+        }
+        result
+    }
+
+    fn http(&self) -> reqwest::Client {
+        self.http.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    async fn exchange(
+        &self,
+        http: &reqwest::Client,
+        request: &Request,
+        token: Option<&SecretString>,
+    ) -> Result<Answer, CallError> {
+        let url = self
+            .base
+            .join(request.path.trim_start_matches('/'))
+            .map_err(|error| CallError::Unreachable(error.to_string()))?;
+        let mut call = http
+            .request(request.method.clone(), url)
+            .timeout(request.timeout.unwrap_or(self.request_timeout))
+            .headers(request.headers.clone())
+            .body(request.body.clone());
+        if let Some(token) = token {
+            let mut value = HeaderValue::from_str(&format!("Bearer {}", token.expose_secret())).map_err(|_| {
+                CallError::Unreachable("the stored access token is malformed; claim this hub again".into())
+            })?;
+            value.set_sensitive(true);
+            call = call.header(AUTHORIZATION, value);
+        }
+        Answer::read(call.send().await?, &self.clock).await
+    }
+
+    /// The certificate in use.
+    pub(super) fn certificate(&self) -> watch::Receiver<Option<Certificate>> {
+        self.certificate.subscribe()
+    }
+
+    /// When the certificate in use expires.
+    pub fn certificate_not_after(&self) -> Option<Timestamp> {
+        self.certificate.borrow().as_ref().map(|certificate| certificate.not_after)
+    }
+
+    /// Connects with this certificate from now on, or without one.
+    pub(super) fn use_certificate(&self, certificate: Option<Certificate>) {
+        let identity = certificate.as_ref().and_then(Certificate::identity);
+        if self.base.scheme() == "https" {
+            match http_client(&self.args, &self.base, identity) {
+                Ok(http) => *self.http.lock().unwrap_or_else(PoisonError::into_inner) = http,
+                Err(error) => tracing::warn!(%error, "the client certificate cannot be used"),
+            }
+        }
+        self.certificate.send_replace(certificate);
+        self.certificate_version.fetch_add(1, Ordering::Release);
+    }
+
+    /// Whether the service has refused a certificate since the last call of this function.
+    pub(super) fn take_certificate_refused(&self) -> bool {
+        self.certificate_refused.swap(false, Ordering::Relaxed)
+    }
+
+    /// Removes the certificate of this version, which the service refused with this code; another
+    /// one is then requested. Returns whether another one, or none, is in use now, so that the call
+    /// is worth repeating.
+    async fn drop_refused_certificate(&self, version: u32, code: &str) -> bool {
+        let is_in_use =
+            self.certificate_version.load(Ordering::Acquire) == version && self.certificate_not_after().is_some();
+        if is_in_use && code != NO_CERTIFICATE {
+            tracing::warn!(code, "the service refuses this hub's client certificate; another one is requested");
+            self.certificate_refused.store(true, Ordering::Relaxed);
+            self.remove_certificate().await;
+        }
+        self.certificate_version.load(Ordering::Acquire) != version
+    }
+
+    /// The answer to the same request without the certificate. If there is one, the certificate is
+    /// what was not accepted, and another one is requested.
+    async fn try_without_certificate(&self, request: &Request, token: Option<&SecretString>) -> Option<Answer> {
+        if self.base.scheme() != "https" || self.certificate_not_after().is_none() {
+            return None;
+        }
+        let http = http_client(&self.args, &self.base, None).ok()?;
+        let answer = self.exchange(&http, request, token).await.ok()?;
+        tracing::warn!("the service does not accept this hub's client certificate; another one is requested");
+        self.certificate_refused.store(true, Ordering::Relaxed);
+        self.remove_certificate().await;
+        Some(answer)
+    }
+
+    pub(super) async fn remove_certificate(&self) {
+        self.use_certificate(None);
+        if let Err(error) = self.state_dir.remove(certificate::FILE).await {
+            tracing::warn!(%error, "an old client certificate cannot be removed");
+        }
+    }
+}

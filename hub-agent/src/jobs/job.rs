@@ -1,0 +1,137 @@
+//! What a job is: the request in the desired state, the action it asks for, the events it causes,
+//! and the reasons with which it can fail.
+
+use std::path::PathBuf;
+
+use hub_protocol::job::{DesiredJob, HubJobEventRequest, HubJobType};
+use hub_protocol::{AppUuid, HubJobUuid, ReleaseUuid};
+use serde::{Deserialize, Serialize};
+
+/// A job of the desired state.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RequestedJob {
+    Known(DesiredJob),
+    /// The service is newer than this agent.
+    NotUnderstood {
+        hub_job_uuid: HubJobUuid,
+        error: String,
+    },
+}
+
+impl RequestedJob {
+    pub fn hub_job_uuid(&self) -> HubJobUuid {
+        match self {
+            Self::Known(job) => job.hub_job_uuid,
+            Self::NotUnderstood { hub_job_uuid, .. } => *hub_job_uuid,
+        }
+    }
+}
+
+/// The jobs of the desired state; `None` until the service has sent one.
+pub type RequestedJobs = Option<Vec<RequestedJob>>;
+
+/// What happened to a job, as the spool stores it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct JobRecord {
+    pub hub_job_uuid: HubJobUuid,
+    pub event: HubJobEventRequest,
+}
+
+/// Settings of the jobs.
+#[derive(Clone, Debug)]
+pub struct JobsConfig {
+    pub release_keys: PathBuf,
+    /// Free space that the agent leaves to others.
+    pub headroom_bytes: u64,
+}
+
+/// What a job requests, with every uuid that this needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    Install { app_uuid: AppUuid, release_uuid: ReleaseUuid },
+    Remove { app_uuid: AppUuid },
+    UpdateAgent,
+}
+
+impl Action {
+    pub fn of(job: &DesiredJob) -> Result<Self, Failed> {
+        let missing = |what: &str| Failed::new(reason::BAD_RELEASE, format!("the job names no {what}"));
+        let app_uuid = job.app_uuid.ok_or_else(|| missing("app"));
+        let release_uuid = job.release_uuid.ok_or_else(|| missing("release"));
+        Ok(match job.job_type {
+            HubJobType::AppInstall => Self::Install { app_uuid: app_uuid?, release_uuid: release_uuid? },
+            HubJobType::AppRemove => Self::Remove { app_uuid: app_uuid? },
+            HubJobType::SelfUpdate => release_uuid.map(|_| Self::UpdateAgent)?,
+        })
+    }
+}
+
+/// Why a job failed. `reason` is one of the constants in [`reason`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failed {
+    pub reason: &'static str,
+    pub message: String,
+}
+
+impl Failed {
+    pub fn new(reason: &'static str, message: impl Into<String>) -> Self {
+        Self { reason, message: message.into() }
+    }
+}
+
+/// Why something did not work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// Another attempt cannot succeed.
+    Fatal(Failed),
+    /// A later attempt may succeed.
+    Later(String),
+}
+
+impl Trouble {
+    pub fn fatal(reason: &'static str, message: impl Into<String>) -> Self {
+        Self::Fatal(Failed::new(reason, message))
+    }
+}
+
+/// The stable reasons of failed jobs, as the service stores them.
+pub mod reason {
+    pub const BAD_SIGNATURE: &str = "BAD_SIGNATURE";
+    /// The release is not the one that the job names, or this agent cannot do such a job.
+    pub const BAD_RELEASE: &str = "BAD_RELEASE";
+    pub const COUNTER_TOO_LOW: &str = "COUNTER_TOO_LOW";
+    pub const DID_NOT_START: &str = "DID_NOT_START";
+    pub const DIGEST_MISMATCH: &str = "DIGEST_MISMATCH";
+    pub const DOWNLOAD_FAILED: &str = "DOWNLOAD_FAILED";
+    pub const EXPIRED: &str = "EXPIRED";
+    pub const FAILED_BEFORE: &str = "FAILED_BEFORE";
+    pub const HEALTH_CHECK_FAILED: &str = "HEALTH_CHECK_FAILED";
+    pub const HELPER_UNAVAILABLE: &str = "HELPER_UNAVAILABLE";
+    pub const NO_LAUNCHER: &str = "NO_LAUNCHER";
+    pub const NO_SPACE: &str = "NO_SPACE";
+    pub const NOT_CONFIRMED: &str = "NOT_CONFIRMED";
+    pub const WRONG_ARCHITECTURE: &str = "WRONG_ARCHITECTURE";
+
+    /// The constant for a reason that was read from a file: a file may hold any text.
+    pub fn known(text: &str) -> Option<&'static str> {
+        [
+            BAD_SIGNATURE,
+            BAD_RELEASE,
+            COUNTER_TOO_LOW,
+            DID_NOT_START,
+            DIGEST_MISMATCH,
+            DOWNLOAD_FAILED,
+            EXPIRED,
+            FAILED_BEFORE,
+            HEALTH_CHECK_FAILED,
+            HELPER_UNAVAILABLE,
+            NO_LAUNCHER,
+            NO_SPACE,
+            NOT_CONFIRMED,
+            WRONG_ARCHITECTURE,
+        ]
+        .into_iter()
+        .find(|known| *known == text)
+    }
+}
