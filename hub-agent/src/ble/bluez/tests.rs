@@ -57,11 +57,13 @@ struct Lab {
 
 impl Lab {
     /// A scanning radio, and a bluetoothd with one adapter.
-    fn scanning(config: RadioConfig) -> Option<Self> {
+    async fn scanning(config: RadioConfig) -> Option<Self> {
         let mut mock = mock()?;
         mock.order(json!({"cmd": "add_adapter", "address": ADAPTER}));
         let mut lab = Self::beside(mock, config);
+        // bluetoothd scans before the radio has its answer.
         lab.mock.order(json!({"cmd": "wait", "discovering": true}));
+        lab.until("listening", |health| health.state == ScanState::Listening).await;
         Some(lab)
     }
 
@@ -123,7 +125,7 @@ fn impatient() -> RadioConfig {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_byte_of_an_advertisement_arrives_and_an_rssi_alone_makes_a_whole_report() {
-    let Some(mut lab) = Lab::scanning(report_all()) else { return };
+    let Some(mut lab) = Lab::scanning(report_all()).await else { return };
     lab.mock.order(json!({
         "cmd": "report", "address": "C0:00:00:00:00:01", "address_type": "random", "rssi": -61, "tx_power": 4, "name": "Té 1",
         "uuids": ["fcd2", "180d", "6e400001-b5a3-f393-e0a9-e50e24dcca9e"],
@@ -162,7 +164,7 @@ async fn every_byte_of_an_advertisement_arrives_and_an_rssi_alone_makes_a_whole_
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_advertisement_is_lost_at_a_thousand_a_second() {
-    let Some(mut lab) = Lab::scanning(report_all()) else { return };
+    let Some(mut lab) = Lab::scanning(report_all()).await else { return };
     lab.mock.order(json!({"cmd": "start_feed", "rate": 1_000, "devices": 300, "count": 4_000}));
     let mut last_round = vec![None; 300];
     let mut count = 0;
@@ -183,7 +185,7 @@ async fn no_advertisement_is_lost_at_a_thousand_a_second() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn scanning_resumes_after_bluetoothd_has_restarted() {
-    let Some(mut lab) = Lab::scanning(report_all()) else { return };
+    let Some(mut lab) = Lab::scanning(report_all()).await else { return };
     for crash in [false, true] {
         lab.report("C0:00:00:00:00:01", -50);
         lab.next().await;
@@ -205,7 +207,7 @@ async fn scanning_resumes_after_bluetoothd_has_restarted() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_adapter_that_returns_under_another_name_is_the_same_adapter() {
-    let Some(mut lab) = Lab::scanning(report_all()) else { return };
+    let Some(mut lab) = Lab::scanning(report_all()).await else { return };
     lab.mock.order(json!({"cmd": "remove_adapter"}));
     let blind = lab.until("blindness", |health| health.state == ScanState::Blind).await;
     assert!(blind.reason.as_deref().is_some_and(|reason| reason.contains("unplugged")), "{blind:?}");
@@ -233,7 +235,7 @@ async fn the_hub_is_blind_while_discovery_is_refused() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn discovery_and_power_that_others_end_are_restored() {
-    let Some(mut lab) = Lab::scanning(report_all()) else { return };
+    let Some(mut lab) = Lab::scanning(report_all()).await else { return };
     lab.mock.order(json!({"cmd": "end_discovery"}));
     lab.mock.order(json!({"cmd": "wait", "calls": {"StartDiscovery": 2}}));
     lab.mock.order(json!({"cmd": "wait", "discovering": true}));
@@ -246,7 +248,7 @@ async fn discovery_and_power_that_others_end_are_restored() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stalled_scan_is_restarted_and_its_gap_is_a_blind_period() {
-    let Some(mut lab) = Lab::scanning(impatient()) else { return };
+    let Some(mut lab) = Lab::scanning(impatient()).await else { return };
     lab.report("C0:00:00:00:00:01", -50);
     lab.next().await;
     lab.mock.order(json!({"cmd": "silent", "on": true}));
@@ -264,7 +266,7 @@ async fn a_stalled_scan_is_restarted_and_its_gap_is_a_blind_period() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn few_silent_advertisers_are_silence_and_many_at_once_are_blindness() {
     for (advertisers, expected) in [(1, ScanState::Silent), (9, ScanState::Blind)] {
-        let Some(mut lab) = Lab::scanning(impatient()) else { return };
+        let Some(mut lab) = Lab::scanning(impatient()).await else { return };
         for number in 0..advertisers {
             lab.report(&format!("C0:00:00:00:00:{number:02X}"), -50);
         }
@@ -282,7 +284,7 @@ async fn few_silent_advertisers_are_silence_and_many_at_once_are_blindness() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_role_is_applied_at_once() {
-    let Some(mut lab) = Lab::scanning(report_all()) else { return };
+    let Some(mut lab) = Lab::scanning(report_all()).await else { return };
     for role in [AdapterRole::Disabled, AdapterRole::Connector] {
         lab.radio.roles.send_replace([(ADAPTER.to_owned(), role)].into());
         lab.mock.order(json!({"cmd": "wait", "discovering": false}));
@@ -296,7 +298,7 @@ async fn a_role_is_applied_at_once() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_missing_adapter_can_be_disabled_and_is_then_not_blind() {
-    let Some(mut lab) = Lab::scanning(report_all()) else { return };
+    let Some(mut lab) = Lab::scanning(report_all()).await else { return };
     lab.mock.order(json!({"cmd": "remove_adapter"}));
     lab.until("blindness", |health| health.state == ScanState::Blind).await;
     lab.radio.roles.send_replace([(ADAPTER.to_owned(), AdapterRole::Disabled)].into());
@@ -327,7 +329,7 @@ async fn only_configured_adapters_are_used() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn auto_scans_actively_if_monitors_are_never_activated() {
-    let Some(mut lab) = Lab::scanning(RadioConfig { mode: ScanMode::Auto, ..report_all() }) else { return };
+    let Some(mut lab) = Lab::scanning(RadioConfig { mode: ScanMode::Auto, ..report_all() }).await else { return };
     lab.report("C0:00:00:00:00:01", -50);
     assert_eq!(lab.next().await.rssi, Some(-50));
     assert!(lab.health().blind.is_empty());
