@@ -80,6 +80,12 @@ const VERSIONS: &[Version] = &[
         postgres: include_str!("../../../migrations/postgres/0010_task_lanes.sql"),
         sqlite: include_str!("../../../migrations/sqlite/0010_task_lanes.sql"),
     },
+    Version {
+        number: 11,
+        name: "tenant_limits",
+        postgres: include_str!("../../../migrations/postgres/0011_tenant_limits.sql"),
+        sqlite: include_str!("../../../migrations/sqlite/0011_tenant_limits.sql"),
+    },
 ];
 
 fn migrator(text: impl Fn(&Version) -> &'static str) -> Migrator {
