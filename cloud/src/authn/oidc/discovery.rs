@@ -37,8 +37,8 @@ pub fn client(issuer: &str) -> reqwest::Result<reqwest::Client> {
     let client = reqwest::Client::builder()
         .connect_timeout(CONNECT_TIMEOUT)
         .timeout(TIMEOUT)
-        // Requests are minutes apart. A server may close an idle connection at the moment of the next
-        // request, which would then fail.
+        // Requests are minutes apart. A server may close an idle connection at the moment of the
+        // next request, which would then fail.
         .pool_max_idle_per_host(0)
         // After a redirect, the server might not be the one that the configuration names.
         .redirect(redirect::Policy::none());
