@@ -259,8 +259,6 @@ fn expectation(place: &Place, text: &str, kind: &str) -> Expect {
         "too large" => refused,
         "half a character" => Expect::Refused,
         "null" if !place.required => Expect::Answered,
-        // An object all of whose members may be left out reads an empty list as one without any.
-        "array" if text == "[]" && kinds.contains(&"object") => Expect::Answered,
         _ if !admitted => refused,
         "string" if constraint(place.schema, "enum").is_some() && text != "\"\"" => refused,
         "string"
@@ -284,6 +282,12 @@ fn replaced(good: &Value, pointer: &str, text: &str) -> String {
     body.to_string().replace(&format!("\"{MARK}\""), text)
 }
 
+/// The members of an object in the body, as an array.
+fn members_as_array(good: &Value, pointer: &str) -> Option<String> {
+    let members = good.pointer(pointer)?.as_object()?;
+    Some(Value::from_iter(members.values().cloned()).to_string())
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn value_of_the_wrong_type_is_refused() {
     on_both_databases(async |world, trials| {
@@ -300,6 +304,12 @@ async fn value_of_the_wrong_type_is_refused() {
                 if constraint(place.schema, "format").is_some_and(|format| format == "date-time") {
                     values.extend(dates.map(|date| (date, Expect::Field(place.name.clone()))));
                 }
+                // Serde's derives would read both.
+                let as_array = members_as_array(&good, &place.pointer);
+                values.extend(as_array.as_deref().map(|array| (array, Expect::Field(place.name.clone()))));
+                let word = constraint(place.schema, "enum").and_then(|words| words.get(0));
+                let as_object = word.map(|word| format!("{{{word}: null}}"));
+                values.extend(as_object.as_deref().map(|object| (object, Expect::Field(place.name.clone()))));
                 for (text, expect) in values {
                     // Made anew each time: some of what it names can be used once.
                     let good = world.body(&operation).await.unwrap_or_default();
@@ -321,7 +331,6 @@ async fn value_of_the_wrong_type_is_refused() {
                 let kinds = kinds(schema);
                 let expect = match kind {
                     "too large" | "half a character" => Expect::Status(400),
-                    "array" if text == "[]" => Expect::Answered,
                     _ if !kinds.is_empty() && !kinds.contains(&kind) => Expect::Status(400),
                     _ => Expect::Answered,
                 };

@@ -1,6 +1,6 @@
 //! Queries, paths, headers and bytes that nobody should send, as `bad_input` does with bodies.
 
-use hub_tests::{Backend, Call, Client, on_each_database};
+use hub_tests::{Backend, Call, Client, TestApp, on_each_database};
 use reqwest::Method;
 use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use serde_json::Value;
@@ -185,6 +185,19 @@ async fn invalid_header_is_refused() {
                     trials.send(what, request, Expect::Field("X-Tenant-UUID".to_owned())).await;
                 }
             }
+            for (name, field) in [
+                ("idempotency-key", "Idempotency-Key"),
+                ("content-encoding", "Content-Encoding"),
+                ("x-tenant-uuid", "X-Tenant-UUID"),
+            ] {
+                let mut caller = caller.clone();
+                for value in ["one", "another"] {
+                    caller.headers.append(name, HeaderValue::from_static(value));
+                }
+                let request = world.request_without_body(&caller, &operation, Objects::Unknown).await;
+                let what = format!("{name_of_operation}, {name} twice");
+                trials.send(what, request, Expect::Field(field.to_owned())).await;
+            }
             for (name, value) in [
                 ("idempotency-key", b"".as_slice()),
                 ("idempotency-key", b"\xff\xfe"),
@@ -254,4 +267,30 @@ async fn bytes_that_are_not_http_are_refused(backend: Backend) {
         assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 4"), "{shown:?} was answered {answer}");
     }
     world.app.client().get("/readyz").call().await.expect(200);
+}
+
+on_each_database!(a_head_that_could_be_read_in_two_ways_is_refused);
+async fn a_head_that_could_be_read_in_two_ways_is_refused(backend: Backend) {
+    let app = TestApp::new(backend).await;
+    let address = app.url.trim_start_matches("http://").to_owned();
+    let headers = |count: usize| "X-Many: 1\r\n".repeat(count);
+    for (head, expected) in [
+        ("Host: a\r\n".to_owned(), "200"),
+        (format!("Host: a\r\n{}", headers(60)), "200"),
+        (String::new(), "400 Host"),
+        ("Host: a\r\nHost: a\r\n".to_owned(), "400 Host"),
+        ("Host: a b\r\n".to_owned(), "400 Host"),
+        ("Host: a\r\nIdempotency-Key: 1\r\nIdempotency-Key: 2\r\n".to_owned(), "400 Idempotency-Key"),
+        (format!("Host: a\r\n{}", headers(70)), "431 HEAD_TOO_LARGE"),
+        (format!("Host: a\r\nX-Large: {}\r\n", "x".repeat(50 * 1024)), "431 HEAD_TOO_LARGE"),
+    ] {
+        let mut stream = TcpStream::connect(&address).await.expect("a connection");
+        let request = format!("GET /healthz HTTP/1.1\r\n{head}Connection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.expect("it is sent");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.expect("an answer");
+        let (status, what) = expected.split_once(' ').unwrap_or((expected, ""));
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{head:?} was answered {answer}");
+        assert!(answer.contains(what) && answer.to_lowercase().contains("x-request-id: "), "{head:?}: {answer}");
+    }
 }

@@ -48,8 +48,9 @@ fn operation(method: &Method, path: &str) -> Option<&'static Value> {
 
 /// Says what of an answer is not described.
 pub fn check(method: &Method, path: &str, status: u16, headers: &HeaderMap, body: &str) -> Result<(), String> {
-    // Answers of other servers, of the router itself, and those before a page may call.
-    if !headers.contains_key("x-request-id") || status == 405 || *method == Method::OPTIONS {
+    // Answers of other servers, of the router or what is below it, and those before a page may
+    // call.
+    if !headers.contains_key("x-request-id") || matches!(status, 405 | 431) || *method == Method::OPTIONS {
         return Ok(());
     }
     let Some(operation) = operation(method, path) else {

@@ -13,6 +13,7 @@ use serde::de::DeserializeOwned;
 
 use super::body;
 use super::describe::may_fail;
+use super::strict::Strict;
 use crate::error::{Error, Result};
 
 /// Path parameters: one of the structures of `paths`.
@@ -182,26 +183,17 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
 
     async fn from_request(request: Request, _: &S) -> Result<Self> {
         let bytes = body::read_json(request).await?;
-        parse_object(&bytes).map(Self)
+        parse_json(&bytes).map(Self)
     }
 }
 
-/// As [`parse_json`], for an object. Serde would also read an array as a structure, its elements as
-/// the members in their order.
-pub fn parse_object<'de, T: serde::Deserialize<'de>>(bytes: &'de [u8]) -> Result<T> {
-    match bytes.trim_ascii_start().first() {
-        Some(b'[') => Err(Error::field("body", "must be an object, not an array")),
-        _ => parse_json(bytes),
-    }
-}
-
-/// Parses JSON. Distinguishes text that is not JSON from JSON of the wrong shape.
+/// Parses the body of a request. Distinguishes text that is not JSON from JSON of the wrong shape.
 pub fn parse_json<'de, T: serde::Deserialize<'de>>(bytes: &'de [u8]) -> Result<T> {
     // Checked as a whole, since the parser would skip members that are not read.
     let text = std::str::from_utf8(bytes)
         .map_err(|error| Error::bad_request("MALFORMED_JSON", format!("the body is not UTF-8: {error}")))?;
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
+    let value = serde_path_to_error::deserialize(Strict(&mut deserializer)).map_err(|error| {
         let path = error.path().to_string();
         let error = error.into_inner();
         match error.classify() {

@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 use tracing::Instrument;
 
 use super::compression::{self, Accepted};
-use super::{client_address, hygiene, remainder};
+use super::{client_address, head, hygiene, remainder};
 use crate::core::Core;
 use crate::metrics::Measured;
 use crate::request_id;
@@ -31,8 +31,13 @@ async fn serve(core: Core, request: Request, next: Next) -> Response {
     let limit = hygiene::time_limit(request.uri().path());
     let accepted = Accepted::of(request.headers());
     let (request, remainder) = remainder::borrow_body(request);
-    let answered = tokio::time::timeout(limit, next.run(request)).await;
-    let response = answered.unwrap_or_else(|_| hygiene::timed_out().into_response());
+    let response = match head::check(&request) {
+        Ok(()) => {
+            let answered = tokio::time::timeout(limit, next.run(request)).await;
+            answered.unwrap_or_else(|_| hygiene::timed_out().into_response())
+        }
+        Err(refusal) => refusal.into_response(),
+    };
     // Boxed: no waiting request has room for it.
     let mut response = Box::pin(compression::compress(response, accepted)).await;
     hygiene::secure(&mut response, policy, core.config.is_https());

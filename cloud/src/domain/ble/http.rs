@@ -21,7 +21,7 @@ use crate::core::Core;
 use crate::db::Direction;
 use crate::error::{Error, Result};
 use crate::http::answer::{Answer, Created};
-use crate::http::extract::{Path, Query, parse_object};
+use crate::http::extract::{Path, Query, parse_json};
 use crate::http::items::Items;
 use crate::http::operation::operation;
 use crate::http::page::{Listed, Page, PageOf, Pageable};
@@ -101,7 +101,7 @@ struct Batch {
 }
 
 fn single(body: &[u8]) -> Result<Batch> {
-    let request: BleEventUploadRequest<'_> = parse_object(body)?;
+    let request: BleEventUploadRequest<'_> = parse_json(body)?;
     let (records, rejected) = check_all(request.events, None, check::event);
     Ok(Batch { key: format!("single/{}", request.batch_uuid), records, rejected })
 }
@@ -131,7 +131,7 @@ async fn upload_windowed(
 }
 
 fn windowed(body: &[u8]) -> Result<Batch> {
-    let request: WindowedBleEventRequest<'_> = parse_object(body)?;
+    let request: WindowedBleEventRequest<'_> = parse_json(body)?;
     if request.window_start > request.window_end {
         return Err(Error::field("windowEnd", "must not be before windowStart"));
     }

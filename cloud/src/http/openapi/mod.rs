@@ -55,7 +55,8 @@ const DESCRIPTION: &str = "Manages BLE gateways (hubs) in the field: their ident
     the jobs they run, and who may see and change them.\n\n\
     A success is `{\"data\": ...}`; a failure is a `Problem`. Every answer has `X-Request-Id`, which a request may set. \
     Answers of 1 KiB and more are compressed with gzip or zstd when `Accept-Encoding` allows it. \
-    A method that a path does not have is answered with 405 and `Allow`, a path that does not exist with 404.";
+    A method that a path does not have is answered with 405 and `Allow`, a path that does not exist with 404. \
+    More than 64 headers or 48 KiB of them are answered with 431; beyond 100 headers or 64 KiB, that answer has no body.";
 
 /// A document without paths.
 pub fn base() -> OpenApi {

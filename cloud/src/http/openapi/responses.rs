@@ -56,14 +56,12 @@ fn implied(path: &str, access: &str) -> Vec<u16> {
         "hub" => vec![401],
         _ => Vec::new(),
     };
-    if has_parameters {
-        statuses.push(400);
-    }
     // A hub that names another hub is refused with 403.
     if has_parameters && access != "hub" {
         statuses.push(404);
     }
-    statuses.extend([500, 503]);
+    // Any head may be malformed.
+    statuses.extend([400, 500, 503]);
     statuses
 }
 

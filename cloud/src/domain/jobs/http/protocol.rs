@@ -13,7 +13,7 @@ use crate::core::Core;
 use crate::domain::jobs::Jobs;
 use crate::error::Result;
 use crate::http::answer::NoContent;
-use crate::http::extract::{Path, parse_object};
+use crate::http::extract::{Path, parse_json};
 use crate::http::idempotency::IdempotencyKey;
 use crate::http::operation::{operation, operation_failing};
 use crate::http::paths::HubJobPath;
@@ -50,7 +50,7 @@ async fn record_event(
     IdempotencyKey(key): IdempotencyKey,
     body: UploadBody<HubJobEventRequest>,
 ) -> Result<NoContent> {
-    events::record(&jobs, &hub, hub_job_uuid, key?.as_deref(), parse_object(&body.0?)?).await?;
+    events::record(&jobs, &hub, hub_job_uuid, key?.as_deref(), parse_json(&body.0?)?).await?;
     Ok(NoContent)
 }
 
@@ -59,6 +59,6 @@ async fn report_installed_apps(
     State(jobs): State<Jobs>,
     body: UploadBody<InstalledApps>,
 ) -> Result<NoContent> {
-    apps::report(&jobs, &hub, parse_object(&body.0?)?).await?;
+    apps::report(&jobs, &hub, parse_json(&body.0?)?).await?;
     Ok(NoContent)
 }
