@@ -20,6 +20,7 @@ mod jobs;
 mod key_limits;
 mod owners;
 mod passwords;
+mod platform;
 mod policies;
 mod policy_changes;
 mod refresh;

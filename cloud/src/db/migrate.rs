@@ -86,6 +86,12 @@ const VERSIONS: &[Version] = &[
         postgres: include_str!("../../../migrations/postgres/0011_tenant_limits.sql"),
         sqlite: include_str!("../../../migrations/sqlite/0011_tenant_limits.sql"),
     },
+    Version {
+        number: 17,
+        name: "platform_lists",
+        postgres: include_str!("../../../migrations/postgres/0017_platform_lists.sql"),
+        sqlite: include_str!("../../../migrations/sqlite/0017_platform_lists.sql"),
+    },
 ];
 
 fn migrator(text: impl Fn(&Version) -> &'static str) -> Migrator {

@@ -1,6 +1,6 @@
 //! The parameters of paths, by their names in the paths. Each describes itself.
 
-use hub_protocol::{AppUuid, HubJobUuid, HubUuid, PersonaUuid, ReleaseUuid};
+use hub_protocol::{AppUuid, HubJobUuid, HubUuid, PersonaUuid, ReleaseUuid, TenantUuid};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use uuid::Uuid;
@@ -102,6 +102,14 @@ pub struct ApiKeyPath {
 pub struct BleEventPath {
     /// The id of the event.
     pub ble_event_id: i64,
+}
+
+/// Of the platform, which names any tenant.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TenantPath {
+    /// The tenant.
+    pub tenant_uuid: TenantUuid,
 }
 
 /// The access extractor reads the tenant of the path.

@@ -16,9 +16,6 @@ use crate::domain::tenants;
 use crate::error::{Error, Result};
 use store::KeyRow;
 
-/// Active keys of a tenant. The list of keys is not paginated.
-const MAX_KEYS: i64 = 200;
-
 /// The parameters of a new key.
 struct NewKey {
     name: String,
@@ -39,8 +36,9 @@ async fn create(authn: &Authn, scope: &Scope, user: &User, new: NewKey) -> Resul
     let now = authn.core.clock.now();
     // The lock makes concurrent creations count each other.
     let mut tx = tenants::locked(&authn.core, scope).await?.tx;
-    if store::count(&mut tx, scope, now).await? >= MAX_KEYS {
-        let message = format!("a tenant may have at most {MAX_KEYS} API keys; deactivate one first");
+    let limit = tenants::limits::api_keys(&mut tx, scope.tenant_uuid()).await?;
+    if store::count(&mut tx, scope, now).await? >= limit {
+        let message = format!("this tenant may have at most {limit} API keys; deactivate one first");
         return Err(Error::conflict("TOO_MANY_API_KEYS", message));
     }
     let (raw, row) = loop {

@@ -2,10 +2,11 @@
 
 use hub_protocol::{Timestamp, UserUuid};
 
-use super::{MAX_KEYS, NewKey};
+use super::NewKey;
 use crate::authn::api_key;
 use crate::authz::Scope;
 use crate::db::{Conn, Tx, sql};
+use crate::domain::tenants::limits::MAX_API_KEYS;
 use crate::error::Result;
 
 /// A key as shown to its tenant.
@@ -44,7 +45,7 @@ pub async fn list(conn: &mut Conn, scope: &Scope, now: Timestamp) -> Result<Vec<
         .push(" ORDER BY api_key_id DESC LIMIT $3")
         .bind(scope.tenant_uuid())
         .bind(now)
-        .bind(MAX_KEYS)
+        .bind(MAX_API_KEYS)
         .all(conn)
         .await
 }

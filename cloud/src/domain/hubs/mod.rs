@@ -33,6 +33,8 @@ pub use refresh::refresh;
 pub use store::Addressee;
 use store::HubRow;
 
+/// A hub is online for this long after telemetry.
+const ONLINE_SECS: i64 = 10 * 60;
 /// Maximum length of a hub's label.
 const MAX_IDENTIFIER_CHARS: usize = 200;
 
@@ -107,6 +109,11 @@ pub async fn revision_and_identifier(conn: &mut Conn, hub_uuid: HubUuid) -> Resu
 /// The roles that operators gave to the hub's adapters.
 pub async fn adapter_roles(conn: &mut Conn, hub_uuid: HubUuid) -> Result<BTreeMap<String, AdapterRole>> {
     adapter_store::roles(conn, hub_uuid).await
+}
+
+/// How many hubs there are, of all tenants, and how many of them are online.
+pub async fn count_all(conn: &mut Conn, now: Timestamp) -> Result<(i64, i64)> {
+    store::count_all(conn, now.plus_secs(-ONLINE_SECS)).await
 }
 
 async fn get(conn: &mut Conn, scope: &Scope, hub_uuid: HubUuid) -> Result<HubRow> {

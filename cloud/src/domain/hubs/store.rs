@@ -270,6 +270,42 @@ pub async fn list(conn: &mut Conn, scope: &Scope, slice: Slice) -> Result<(Vec<H
         .await
 }
 
+/// A hub as shown to the platform.
+#[derive(sqlx::FromRow)]
+pub struct PlatformHubRow {
+    pub tenant_uuid: TenantUuid,
+    #[sqlx(flatten)]
+    pub hub: HubRow,
+}
+
+const PLATFORM_COLUMNS: &str = "tenant_uuid, hub_uuid, hub_identifier, device_instance_id, \
+    description, agent_version, hostname, os, owner_user_uuid, claimed_at, created_at, \
+    blocked_at, last_seen_at, last_telemetry_at";
+
+/// Hubs of all tenants, newest first, and how many there are. `search` is the uuid of a hub or of a
+/// tenant, or the beginning of a hardware identity, a label or a host name.
+pub async fn list_all(conn: &mut Conn, search: Option<&str>, slice: Slice) -> Result<(Vec<PlatformHubRow>, i64)> {
+    let mut list = sql("FROM hubs");
+    if let Some(search) = search {
+        if let Ok(uuid) = search.parse::<Uuid>() {
+            list = list.push(" WHERE (hub_uuid = ").push_bind(HubUuid(uuid));
+            list = list.push(" OR tenant_uuid = ").push_bind(TenantUuid(uuid)).push(" OR ");
+        } else {
+            list = list.push(" WHERE (");
+        }
+        // Text that begins with it is between it and it with the last character behind it.
+        let last = format!("{search}{}", char::MAX);
+        let columns = ["device_instance_id >= ", "hub_identifier >= ", "hostname >= "];
+        let ends = [" AND device_instance_id < ", " AND hub_identifier < ", " AND hostname < "];
+        for (index, (begin, end)) in columns.into_iter().zip(ends).enumerate() {
+            list = list.push(if index == 0 { "" } else { " OR " });
+            list = list.push(begin).push_bind(search.to_owned()).push(end).push_bind(last.clone());
+        }
+        list = list.push(")");
+    }
+    list.page(conn, PLATFORM_COLUMNS, &["created_at DESC, hub_uuid DESC"], slice).await
+}
+
 pub async fn get(conn: &mut Conn, scope: &Scope, hub_uuid: HubUuid) -> Result<Option<HubRow>> {
     sql("SELECT ")
         .push(COLUMNS)
@@ -341,6 +377,14 @@ pub async fn revoke_all(tx: &mut Tx, scope: &Scope) -> Result<u64> {
     .bind(scope.tenant_uuid())
     .execute(tx)
     .await
+}
+
+/// All hubs, and those with telemetry after `online_since`.
+pub async fn count_all(conn: &mut Conn, online_since: Timestamp) -> Result<(i64, i64)> {
+    sql("SELECT COUNT(*), COUNT(CASE WHEN last_telemetry_at > $1 THEN 1 END) FROM hubs")
+        .bind(online_since)
+        .one(conn)
+        .await
 }
 
 /// The tokens stay revoked.

@@ -2,6 +2,8 @@
 //! requires a role.
 
 pub mod http;
+pub mod limits;
+mod limits_store;
 mod store;
 
 use hub_protocol::{PersonaUuid, TenantUuid, Timestamp, UserUuid};

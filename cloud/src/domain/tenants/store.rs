@@ -5,7 +5,7 @@ use hub_protocol::{PersonaUuid, TenantUuid, Timestamp, UserUuid};
 use crate::authn::Member;
 use crate::authz::Scope;
 use crate::authz::permission::Role;
-use crate::db::{Conn, Tx, sql};
+use crate::db::{Conn, Slice, Tx, sql};
 use crate::error::Result;
 
 pub async fn membership(conn: &mut Conn, user_uuid: UserUuid, tenant_uuid: TenantUuid) -> Result<Option<Member>> {
@@ -239,5 +239,52 @@ pub async fn revoke_role(conn: &mut Conn, scope: &Scope, persona_uuid: PersonaUu
         .bind(persona_uuid)
         .bind(scope.tenant_uuid())
         .run(conn)
+        .await
+}
+
+/// A tenant as the platform sees it, deleted ones included.
+#[derive(Debug, sqlx::FromRow)]
+pub struct PlatformTenantRow {
+    pub tenant_uuid: TenantUuid,
+    pub name: String,
+    pub members: i64,
+    pub created_at: Timestamp,
+    pub deleted_at: Option<Timestamp>,
+}
+
+const PLATFORM_COLUMNS: &str = "t.tenant_uuid, t.name, t.created_at, t.deleted_at, \
+    (SELECT COUNT(*) FROM personas p WHERE p.tenant_uuid = t.tenant_uuid \
+     AND p.role IS NOT NULL) AS members";
+
+/// Newest first, and how many there are. `search` is a uuid or part of a name.
+pub async fn list_all(conn: &mut Conn, search: Option<&str>, slice: Slice) -> Result<(Vec<PlatformTenantRow>, i64)> {
+    let mut list = sql("FROM tenants t");
+    if let Some(search) = search {
+        list = match search.parse() {
+            Ok(uuid) => list.push(" WHERE t.tenant_uuid = ").push_bind(TenantUuid(uuid)),
+            // SQLite lowers ASCII only, so the text as it is has to match too.
+            Err(_) => list
+                .push(" WHERE (lower(t.name) LIKE ")
+                .push_bind(pattern(&search.to_lowercase()))
+                .push(" ESCAPE '!' OR t.name LIKE ")
+                .push_bind(pattern(search))
+                .push(" ESCAPE '!')"),
+        };
+    }
+    list.page(conn, PLATFORM_COLUMNS, &["t.created_at DESC, t.tenant_uuid DESC"], slice).await
+}
+
+/// The pattern of LIKE for text that contains this one.
+fn pattern(part: &str) -> String {
+    let escaped = part.replace('!', "!!").replace('%', "!%").replace('_', "!_");
+    format!("%{escaped}%")
+}
+
+pub async fn get_any(conn: &mut Conn, tenant_uuid: TenantUuid) -> Result<Option<PlatformTenantRow>> {
+    sql("SELECT ")
+        .push(PLATFORM_COLUMNS)
+        .push(" FROM tenants t WHERE t.tenant_uuid = $1")
+        .bind(tenant_uuid)
+        .optional(conn)
         .await
 }

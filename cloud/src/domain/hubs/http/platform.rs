@@ -1,21 +1,24 @@
-//! `/platform/hubs/{hub_uuid}/block` and `/unblock`.
+//! `/platform/hubs`: the hubs of all tenants, and blocking them.
 
 use aide::axum::ApiRouter;
-use aide::axum::routing::post_with;
+use aide::axum::routing::{get_with, post_with};
 use axum::extract::{FromRef, State};
-use hub_protocol::{HubUuid, Timestamp};
+use hub_protocol::{HubUuid, TenantUuid, Timestamp};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::super as hubs;
+use super::super::{self as hubs, store};
+use super::tenant::HubSummaryResponse;
 use crate::authn::Authn;
 use crate::authz::PlatformAdmin;
 use crate::core::Core;
 use crate::domain::hubs::Hubs;
 use crate::error::Result;
 use crate::http::answer::Answer;
-use crate::http::extract::Path;
+use crate::http::check::Check;
+use crate::http::extract::{Path, Query};
 use crate::http::operation::operation;
+use crate::http::page::{Listed, Page};
 use crate::http::paths::SnakeCaseHubPath;
 
 pub fn routes<S>() -> ApiRouter<S>
@@ -27,6 +30,10 @@ where
 {
     ApiRouter::new()
         .api_route(
+            "/platform/hubs",
+            get_with(list, operation("platformHubs.list", "platform", "Hubs of all tenants, newest first")),
+        )
+        .api_route(
             "/platform/hubs/{hub_uuid}/block",
             post_with(block, operation("hubs.block", "platform", "Block a hub and revoke its tokens")),
         )
@@ -34,6 +41,53 @@ where
             "/platform/hubs/{hub_uuid}/unblock",
             post_with(unblock, operation("hubs.unblock", "platform", "Unblock a hub, so that it can claim again")),
         )
+}
+
+/// Longest text to search for.
+const MAX_SEARCH_CHARS: usize = 255;
+
+/// What to search for.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct HubSearch {
+    /// The uuid of a hub or of a tenant, or the beginning of a hardware identity, a label or a host
+    /// name.
+    #[schemars(length(max = MAX_SEARCH_CHARS))]
+    q: Option<String>,
+}
+
+impl HubSearch {
+    fn checked(self) -> Result<Option<String>> {
+        let mut check = Check::new();
+        check.line("q", self.q.as_deref(), MAX_SEARCH_CHARS);
+        check.done()?;
+        Ok(self.q.map(|q| q.trim().to_owned()).filter(|q| !q.is_empty()))
+    }
+}
+
+/// A hub of any tenant.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PlatformHubResponse {
+    /// The tenant that the hub belongs to.
+    tenant_uuid: TenantUuid,
+    #[serde(flatten)]
+    hub: HubSummaryResponse,
+}
+
+async fn list(
+    _: PlatformAdmin,
+    State(core): State<Core>,
+    Query(search): Query<HubSearch>,
+    page: Page,
+) -> Result<Listed<PlatformHubResponse>> {
+    let search = search.checked()?;
+    let now = core.clock.now();
+    let mut conn = core.db.read().await?;
+    let (hubs, total) = store::list_all(&mut conn, search.as_deref(), page.slice()).await?;
+    let shown = hubs
+        .into_iter()
+        .map(|row| PlatformHubResponse { tenant_uuid: row.tenant_uuid, hub: HubSummaryResponse::new(row.hub, now) });
+    Ok(page.listed(shown.collect(), total))
 }
 
 /// Whether a hub is blocked.

@@ -48,8 +48,6 @@ where
         )
 }
 
-/// A hub is online for this long after telemetry.
-const ONLINE_SECS: i64 = 10 * 60;
 /// Longest description of a hub.
 const MAX_DESCRIPTION_CHARS: usize = 2000;
 
@@ -112,8 +110,8 @@ pub struct HubDetailResponse {
 }
 
 impl HubSummaryResponse {
-    fn new(hub: HubRow, now: Timestamp) -> Self {
-        let online = hub.last_telemetry_at.is_some_and(|at| at.plus_secs(ONLINE_SECS) > now);
+    pub fn new(hub: HubRow, now: Timestamp) -> Self {
+        let online = hub.last_telemetry_at.is_some_and(|at| at.plus_secs(hubs::ONLINE_SECS) > now);
         let status = match (hub.blocked_at, online) {
             (Some(_), _) => HubStatus::Blocked,
             (None, true) => HubStatus::Online,

@@ -7,8 +7,8 @@ use hub_protocol::{PersonaUuid, TenantUuid, Timestamp, UserUuid};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::store;
-use super::{MemberRow, Membership};
+use super::super::store;
+use super::super::{self as tenants, MemberRow, Membership};
 use crate::authn::Authn;
 use crate::authn::user::User;
 use crate::authz::Member;
@@ -92,7 +92,7 @@ pub struct UpdateTenantRequest {
 /// All of them, newest first; a user is a member of at most a thousand.
 async fn list(user: User, State(authn): State<Authn>) -> Result<Answer<Vec<TenantResponse>>> {
     let mut conn = authn.core.db.read().await?;
-    let memberships = store::memberships(&mut conn, user.user_uuid, super::MAX_TENANTS).await?;
+    let memberships = store::memberships(&mut conn, user.user_uuid, tenants::MAX_TENANTS).await?;
     Ok(Answer(memberships.into_iter().map(TenantResponse::from).collect()))
 }
 
@@ -101,7 +101,7 @@ async fn create(
     State(authn): State<Authn>,
     Json(request): Json<CreateTenantRequest>,
 ) -> Result<Answer<TenantResponse>> {
-    let membership = super::create(&authn, &user, &request.name).await?;
+    let membership = tenants::create(&authn, &user, &request.name).await?;
     Ok(Answer(membership.into()))
 }
 
@@ -110,7 +110,7 @@ async fn update(
     State(authn): State<Authn>,
     Json(request): Json<UpdateTenantRequest>,
 ) -> Result<Answer<TenantResponse>> {
-    let membership = super::update(&authn, &auth.scope, &auth.user, request.name.as_deref()).await?;
+    let membership = tenants::update(&authn, &auth.scope, &auth.user, request.name.as_deref()).await?;
     Ok(Answer(membership.into()))
 }
 
@@ -144,7 +144,7 @@ async fn list_members(
     State(authn): State<Authn>,
 ) -> Result<Answer<Vec<TenantMemberResponse>>> {
     let mut conn = authn.core.db.read().await?;
-    let members = super::members(&mut conn, &auth.scope).await?;
+    let members = tenants::members(&mut conn, &auth.scope).await?;
     Ok(Answer(members.into_iter().map(TenantMemberResponse::from).collect()))
 }
 
@@ -153,6 +153,6 @@ async fn remove_member(
     State(authn): State<Authn>,
     Path(MemberPath { target_persona_uuid: persona_uuid }): Path<MemberPath>,
 ) -> Result<Empty> {
-    super::remove_member(&authn, &auth.scope, persona_uuid).await?;
+    tenants::remove_member(&authn, &auth.scope, persona_uuid).await?;
     Ok(Empty)
 }

@@ -1,0 +1,85 @@
+//! SQL of the limits of tenants.
+
+use hub_protocol::TenantUuid;
+
+use super::limits::{RetentionDays, TenantLimits};
+use crate::db::{Conn, Tx, sql};
+use crate::error::Result;
+
+#[derive(sqlx::FromRow)]
+struct LimitsRow {
+    upload_limit_per_minute: Option<i64>,
+    stored_bytes_limit: Option<i64>,
+    bytes_per_day_limit: Option<i64>,
+    hub_limit: Option<i64>,
+    stream_limit: Option<i64>,
+    api_key_limit: Option<i64>,
+    ble_retention_days: Option<i64>,
+    telemetry_retention_days: Option<i64>,
+    log_retention_days: Option<i64>,
+    job_event_retention_days: Option<i64>,
+    delivery_retention_days: Option<i64>,
+    audit_retention_days: Option<i64>,
+}
+
+impl From<LimitsRow> for TenantLimits {
+    fn from(row: LimitsRow) -> Self {
+        Self {
+            uploads_per_minute: row.upload_limit_per_minute,
+            stored_bytes: row.stored_bytes_limit,
+            bytes_per_day: row.bytes_per_day_limit,
+            hubs: row.hub_limit,
+            streams: row.stream_limit,
+            api_keys: row.api_key_limit,
+            retention_days: RetentionDays {
+                ble_events: row.ble_retention_days,
+                telemetry: row.telemetry_retention_days,
+                logs: row.log_retention_days,
+                job_events: row.job_event_retention_days,
+                deliveries: row.delivery_retention_days,
+                audit: row.audit_retention_days,
+            },
+        }
+    }
+}
+
+const LIMITS: &str = "SELECT upload_limit_per_minute, stored_bytes_limit, bytes_per_day_limit, \
+    hub_limit, stream_limit, api_key_limit, ble_retention_days, telemetry_retention_days, \
+    log_retention_days, job_event_retention_days, delivery_retention_days, audit_retention_days \
+    FROM tenants WHERE tenant_uuid = $1";
+
+/// None when there is no such tenant.
+pub async fn get(conn: &mut Conn, tenant_uuid: TenantUuid) -> Result<Option<TenantLimits>> {
+    let row: Option<LimitsRow> = sql(LIMITS).bind(tenant_uuid).optional(conn).await?;
+    Ok(row.map(TenantLimits::from))
+}
+
+/// As [`get`]; the row is locked until the transaction ends.
+pub async fn lock(tx: &mut Tx, tenant_uuid: TenantUuid) -> Result<Option<TenantLimits>> {
+    let row: Option<LimitsRow> = sql(LIMITS).for_update(tx).bind(tenant_uuid).optional(tx).await?;
+    Ok(row.map(TenantLimits::from))
+}
+
+pub async fn set(tx: &mut Tx, tenant_uuid: TenantUuid, limits: &TenantLimits) -> Result<()> {
+    let days = &limits.retention_days;
+    sql("UPDATE tenants SET upload_limit_per_minute = $2, stored_bytes_limit = $3, \
+         bytes_per_day_limit = $4, hub_limit = $5, stream_limit = $6, api_key_limit = $7, \
+         ble_retention_days = $8, telemetry_retention_days = $9, log_retention_days = $10, \
+         job_event_retention_days = $11, delivery_retention_days = $12, \
+         audit_retention_days = $13 WHERE tenant_uuid = $1")
+    .bind(tenant_uuid)
+    .bind(limits.uploads_per_minute)
+    .bind(limits.stored_bytes)
+    .bind(limits.bytes_per_day)
+    .bind(limits.hubs)
+    .bind(limits.streams)
+    .bind(limits.api_keys)
+    .bind(days.ble_events)
+    .bind(days.telemetry)
+    .bind(days.logs)
+    .bind(days.job_events)
+    .bind(days.deliveries)
+    .bind(days.audit)
+    .run(tx)
+    .await
+}
