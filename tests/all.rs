@@ -7,6 +7,7 @@ mod contract;
 mod demo;
 mod keys;
 mod mail;
+mod monitoring;
 mod release;
 mod secrets;
 mod settings;

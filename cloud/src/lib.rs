@@ -21,6 +21,7 @@ pub mod ingest;
 pub mod login;
 pub mod mail;
 pub mod metrics;
+pub mod observe;
 pub mod release;
 pub mod request_id;
 pub mod sealing;

@@ -16,6 +16,7 @@ use hub_cloud::error::Error;
 use hub_cloud::http::router;
 use hub_cloud::http::serve::{Server, stop_signal};
 use hub_cloud::login;
+use hub_cloud::observe;
 use hub_cloud::release;
 use hub_cloud::upkeep;
 use hub_protocol::check;
@@ -443,6 +444,7 @@ async fn serve(config: Config) -> Result<(), StartError> {
         shutdown.cancel();
     });
     app.workers.spawn(upkeep::run(app.clone()));
+    app.workers.spawn(observe::run(app.clone()));
     eprintln!("listening on {url}");
     let served = server.run(&app, router::router(app.clone())).await;
     app.stop().await;

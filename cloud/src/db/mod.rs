@@ -153,6 +153,18 @@ impl Db {
         })
     }
 
+    /// Name, open connections and idle ones of each pool.
+    pub fn connections(&self) -> Vec<(&'static str, i64, i64)> {
+        let counts = |name, open: u32, idle: usize| (name, i64::from(open), i64::try_from(idle).unwrap_or(i64::MAX));
+        match self {
+            Self::Postgres(pool) => vec![counts("postgres", pool.size(), pool.num_idle())],
+            Self::Sqlite { writer, reader } => vec![
+                counts("writer", writer.size(), writer.num_idle()),
+                counts("reader", reader.size(), reader.num_idle()),
+            ],
+        }
+    }
+
     pub async fn ping(&self) -> Result<()> {
         let mut conn = self.read().await?;
         sql("SELECT 1").run(&mut conn).await

@@ -7,7 +7,7 @@ use aide::axum::routing::get_with;
 use aide::generate::GenContext;
 use aide::openapi::{Operation, Response as ApiResponse};
 use axum::extract::{FromRef, State};
-use axum::http::header;
+use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -57,24 +57,36 @@ async fn readyz(_: Public, State(core): State<Core>) -> Result<Answer<Health>> {
     Ok(Answer(OK))
 }
 
-/// Metrics in the OpenMetrics text format.
-struct Metrics(String);
+/// Metrics in one of the formats that Prometheus reads.
+struct Metrics {
+    content_type: &'static str,
+    text: String,
+}
 
 impl IntoResponse for Metrics {
     fn into_response(self) -> Response {
-        let content_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-        ([(header::CONTENT_TYPE, content_type)], self.0).into_response()
+        ([(header::CONTENT_TYPE, self.content_type), (header::VARY, "accept")], self.text).into_response()
     }
 }
 
 impl OperationOutput for Metrics {
     type Inner = String;
     fn inferred_responses(_: &mut GenContext, _: &mut Operation) -> Vec<(Option<u16>, ApiResponse)> {
-        let schema = json!({"type": "string"});
-        vec![(Some(200), typed_response("application/openmetrics-text", "The metrics.", schema))]
+        let mut response = typed_response("text/plain", "The metrics.", json!({"type": "string"}));
+        let text = response.content.values().next().cloned().unwrap_or_default();
+        response.content.insert("application/openmetrics-text".to_owned(), text);
+        vec![(Some(200), response)]
     }
 }
 
-async fn metrics(_: Public, State(core): State<Core>) -> Result<Metrics> {
-    core.metrics.encode().map(Metrics)
+/// OpenMetrics for clients whose `Accept` names it, else the text format of Prometheus.
+async fn metrics(_: Public, State(core): State<Core>, headers: HeaderMap) -> Result<Metrics> {
+    let accept = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
+    Ok(match accept.contains("application/openmetrics-text") {
+        true => Metrics {
+            content_type: "application/openmetrics-text; version=1.0.0; charset=utf-8",
+            text: core.metrics.openmetrics()?,
+        },
+        false => Metrics { content_type: "text/plain; version=0.0.4; charset=utf-8", text: core.metrics.classic()? },
+    })
 }

@@ -11,7 +11,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::core::Core;
-use crate::db::Tx;
+use crate::db::{Conn, Tx};
 use crate::error::Result;
 
 /// A queue of background work with runners of its own. Work of one lane never waits for that of
@@ -44,6 +44,19 @@ pub async fn enqueue(core: &Core, tx: &mut Tx, task: NewTask, now: Timestamp) ->
     let core = core.clone();
     tx.after_commit(async move { core.task_wake.notify_one() });
     Ok(())
+}
+
+/// The tasks of a lane that are due, and since when the first of them is.
+#[derive(Debug, sqlx::FromRow)]
+pub struct Backlog {
+    pub lane: String,
+    pub due: i64,
+    pub oldest: Timestamp,
+}
+
+/// The backlog of every lane that has one.
+pub async fn backlog(conn: &mut Conn, now: Timestamp) -> Result<Vec<Backlog>> {
+    store::backlog(conn, now).await
 }
 
 /// A task that a runner has claimed.

@@ -4,7 +4,7 @@ use hub_protocol::Timestamp;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::{NewTask, Task};
+use super::{Backlog, NewTask, Task};
 use crate::db::{Conn, Db, sql};
 use crate::error::Result;
 
@@ -95,6 +95,15 @@ pub async fn claim(db: &Db, lane: &str, limit: i64, now: Timestamp, leased_until
 async fn is_any_due(db: &Db, lane: &str, now: Timestamp) -> Result<bool> {
     let mut conn = db.read().await?;
     sql("SELECT task_uuid ").push(DUE).push(" LIMIT 1").bind(lane).bind(now).exists(&mut conn).await
+}
+
+/// At most one row for each lane.
+pub async fn backlog(conn: &mut Conn, now: Timestamp) -> Result<Vec<Backlog>> {
+    sql("SELECT lane, COUNT(*) AS due, MIN(next_attempt_at) AS oldest FROM tasks \
+         WHERE next_attempt_at <= $1 GROUP BY lane")
+    .bind(now)
+    .all(conn)
+    .await
 }
 
 const OURS: &str = " WHERE task_uuid = $1 AND attempts = $2 AND leased_until = $3";

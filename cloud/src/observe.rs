@@ -1,0 +1,47 @@
+//! Keeps the metrics current that no request counts: hubs, background work, connections.
+
+use std::time::Duration;
+
+use crate::app::App;
+use crate::domain::hubs;
+use crate::error::Result;
+use crate::metrics::{InLane, OfPool};
+use crate::tasks;
+use crate::upkeep::LANES;
+
+const INTERVAL: Duration = Duration::from_secs(15);
+
+/// Runs until the service ends.
+pub async fn run(app: App) {
+    while !app.shutdown.is_cancelled() {
+        // A database that is away is reported by those who need it; then the last values stay.
+        let _ = once(&app).await;
+        tokio::select! {
+            () = app.shutdown.cancelled() => {}
+            () = tokio::time::sleep(INTERVAL) => {}
+        }
+    }
+}
+
+/// Brings them up to date.
+pub async fn once(app: &App) -> Result<()> {
+    let metrics = &app.metrics;
+    for (pool, open, idle) in app.db.connections() {
+        metrics.pool_connections.get_or_create(&OfPool { pool }).set(open);
+        metrics.pool_idle_connections.get_or_create(&OfPool { pool }).set(idle);
+    }
+    let now = app.clock.now();
+    let mut conn = app.db.read().await?;
+    let backlog = tasks::backlog(&mut conn, now).await?;
+    for lane in LANES {
+        let waiting = backlog.iter().find(|waiting| waiting.lane == lane.name);
+        let lane = InLane { lane: lane.name };
+        metrics.tasks_due.get_or_create(&lane).set(waiting.map_or(0, |waiting| waiting.due));
+        let delay = waiting.map_or(0, |waiting| now.as_secs() - waiting.oldest.as_secs());
+        metrics.task_delay_seconds.get_or_create(&lane).set(delay);
+    }
+    let (hubs, online) = hubs::count_all(&mut conn, now).await?;
+    metrics.hubs.set(hubs);
+    metrics.hubs_online.set(online);
+    Ok(())
+}
