@@ -92,6 +92,12 @@ enum Command {
     /// Print the API description (OpenAPI 3.1)
     #[command(after_help = "Example: hub-cloud openapi > openapi.json")]
     Openapi,
+    /// Print the completions of a shell; the package installs those of bash, zsh and fish
+    #[command(after_help = "Example: hub-cloud completions bash > /etc/bash_completion.d/hub-cloud")]
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
     /// Run the service, one hub and a live view of its data on this machine
     #[command(after_help = DEMO_HELP)]
     Demo(demo::Options),
@@ -262,8 +268,9 @@ fn parse() -> Result<Cli, ConfigError> {
     });
     // `build` copies the global settings to the subcommands. Commands that use none hide them.
     command.build();
-    let command =
-        ["release", "openapi"].into_iter().fold(command, |command, name| command.mut_subcommand(name, hide_settings));
+    let command = ["release", "openapi", "completions"]
+        .into_iter()
+        .fold(command, |command, name| command.mut_subcommand(name, hide_settings));
     let error = match command.try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => return Ok(cli),
         // Help or version.
@@ -400,6 +407,11 @@ async fn run(command: Command, config: Config) -> Result<(), Failure> {
         Command::Openapi => {
             let document = serde_json::to_string_pretty(&router::describe()).unwrap_or_default();
             print(&(document + "\n"))?;
+        }
+        Command::Completions { shell } => {
+            let mut text = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "hub-cloud", &mut text);
+            print(&String::from_utf8_lossy(&text))?;
         }
         Command::Release(command) => release::run(&command)?,
         Command::Login(options) => login::run(&config, &options, || Clock::System.now()).await?,

@@ -59,6 +59,11 @@ async fn start(command: Cmd) -> Result<(), Failure> {
         Cmd::Status(args) => commands::status::status(&args),
         Cmd::Check(args) => commands::check::run(*args).await,
         Cmd::Scan(args) => commands::scan::scan(args).await,
+        Cmd::Completions { shell } => {
+            let mut text = Vec::new();
+            clap_complete::generate(shell, &mut config::command(), "hub-agent", &mut text);
+            commands::output::print(&String::from_utf8_lossy(&text))
+        }
         Cmd::Version => commands::output::print(concat!("hub-agent ", env!("CARGO_PKG_VERSION"), "\n")),
     }
 }

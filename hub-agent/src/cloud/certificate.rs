@@ -2,9 +2,10 @@
 //! bound to the hub and the tenant it was issued to.
 
 use hub_protocol::{HubUuid, TenantUuid, Timestamp};
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 
+use super::tls::Identity;
 use crate::identity::{Credentials, StateDir};
 
 pub const FILE: &str = "client-certificate.json";
@@ -67,8 +68,8 @@ impl Certificate {
         self.not_before.plus_micros(life_micros / 3 * 2)
     }
 
-    pub fn identity(&self) -> Option<reqwest::Identity> {
-        reqwest::Identity::from_pem(self.pem.expose_secret().as_bytes())
+    pub fn identity(&self) -> Option<Identity> {
+        Identity::from_pem(&self.pem)
             .inspect_err(|error| tracing::warn!(%error, "the client certificate cannot be used"))
             .ok()
     }

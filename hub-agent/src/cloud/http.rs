@@ -9,6 +9,7 @@ use reqwest::header::{DATE, ETAG, HeaderMap, HeaderName, HeaderValue, RETRY_AFTE
 use reqwest::{Method, Response, Url};
 use serde::de::{DeserializeOwned, IgnoredAny};
 
+use super::tls::{self, Identity};
 use crate::clock::{self, Clock};
 use crate::config::ServiceArgs;
 use crate::error::{Failure, chain};
@@ -164,11 +165,7 @@ impl From<reqwest::Error> for CallError {
 
 /// The client with which every command reaches the service or a server with its files. It presents
 /// `identity` to each server it connects to.
-pub fn http_client(
-    args: &ServiceArgs,
-    to: &Url,
-    identity: Option<reqwest::Identity>,
-) -> Result<reqwest::Client, Failure> {
+pub fn http_client(args: &ServiceArgs, to: &Url, identity: Option<Identity>) -> Result<reqwest::Client, Failure> {
     let mut builder = reqwest::Client::builder()
         .user_agent(concat!("hub-agent/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(args.connect_timeout.0)
@@ -178,21 +175,17 @@ pub fn http_client(
         .http1_only()
         // The service never redirects; following a redirect could send a token to another server.
         .redirect(reqwest::redirect::Policy::none());
-    if let Some(identity) = identity {
-        builder = builder.identity(identity);
-    }
     if to.scheme() == "http" {
         // Nothing is verified, and the machine may have no authorities' certificates.
         builder = builder.tls_certs_only([]);
     } else if let Some(file) = &args.ca_file {
-        let refuse = |reason: String| Failure::Config(format!("ca-file: {}: {reason}", file.display()));
-        let pem = std::fs::read(file).map_err(|error| refuse(error.to_string()))?;
-        let certificates = reqwest::Certificate::from_pem_bundle(&pem)
-            .map_err(|error| refuse(format!("not PEM certificates: {}", chain(&error))))?;
-        if certificates.is_empty() {
-            return Err(refuse("it contains no certificate".into()));
-        }
-        builder = builder.tls_certs_merge(certificates);
+        let config = tls::config(file, identity.as_ref());
+        let config = config.map_err(|reason| Failure::Config(format!("ca-file: {}: {reason}", file.display())))?;
+        builder = builder.tls_backend_preconfigured(config);
+    } else if let Some(identity) = identity {
+        let identity = reqwest::Identity::from_pem(identity.pem());
+        let identity = identity.map_err(|error| Failure::Failed(format!("client certificate: {}", chain(&error))))?;
+        builder = builder.identity(identity);
     }
     builder.build().map_err(|error| {
         Failure::Failed(format!(

@@ -8,6 +8,7 @@ mod claim;
 mod enrolment;
 mod http;
 mod service;
+mod tls;
 
 pub use access::{CodeSource, keep_access};
 pub use claim::{ClaimError, claim};

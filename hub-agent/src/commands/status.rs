@@ -1,10 +1,12 @@
-//! `hub-agent status`: requests the running agent's status and prints it.
+//! `hub-agent status`: requests the running agent's status and prints it. Fails if the service
+//! refuses the hub.
 
 use super::output;
 use crate::clock;
 use crate::config::StatusArgs;
 use crate::control;
 use crate::error::Failure;
+use crate::status::AccessState;
 
 pub fn status(args: &StatusArgs) -> Result<(), Failure> {
     let state_dir = &args.common.state_dir;
@@ -16,8 +18,14 @@ pub fn status(args: &StatusArgs) -> Result<(), Failure> {
     };
     if args.json {
         let json = serde_json::to_string_pretty(&status).map_err(|error| Failure::Failed(error.to_string()))?;
-        output::print(&format!("{json}\n"))
+        output::print(&format!("{json}\n"))?;
     } else {
-        output::print(&status.to_text(clock::machine_now()))
+        output::print(&status.to_text(clock::machine_now()))?;
+    }
+    match status.access {
+        AccessState::Refused => Err(Failure::Failed(
+            "the service refuses this hub; claim it again (hub-agent claim --code CODE)".to_owned(),
+        )),
+        AccessState::Unclaimed | AccessState::Claimed => Ok(()),
     }
 }

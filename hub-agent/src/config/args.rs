@@ -43,7 +43,8 @@ pub enum Cmd {
     Run(Box<RunArgs>),
     /// Bind this hub to its owner with a claim code, in the running agent if there is one.
     Claim(ClaimArgs),
-    /// Show what the running agent is doing. Fails if none is running.
+    /// Show what the running agent is doing. Fails if none is running, or if the service refuses the
+    /// hub.
     Status(StatusArgs),
     /// Check everything the agent needs of this machine and of the service, and show how to fix
     /// what is wrong.
@@ -53,6 +54,12 @@ pub enum Cmd {
     Scan(ScanArgs),
     /// Print the version.
     Version,
+    /// Print the completions of a shell. The package installs those of bash, zsh and fish.
+    #[command(after_help = "Example: hub-agent completions bash > /etc/bash_completion.d/hub-agent")]
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
 }
 
 const RUN_EXAMPLES: &str = "\

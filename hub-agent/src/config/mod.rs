@@ -73,7 +73,7 @@ pub fn load(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli, Refusa
 }
 
 /// The command line. An empty environment variable counts as not set.
-fn command() -> Command {
+pub fn command() -> Command {
     let all = Cli::command();
     let names: Vec<String> = all.get_subcommands().map(|command| command.get_name().to_owned()).collect();
     names.into_iter().fold(all, |all, name| {

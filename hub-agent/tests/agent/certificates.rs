@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use rustls::pki_types::PrivateKeyDer;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig};
 use serde_json::json;
@@ -32,6 +32,21 @@ impl Front {
         let key = rcgen::KeyPair::generate().unwrap();
         let params = rcgen::CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
         let certificate = params.signed_by(&key, &authority).unwrap();
+        Self::with(hub, certificate.der().clone(), &key).await
+    }
+
+    /// With a certificate of its own, as `openssl req -x509` makes it, which is also in this file.
+    async fn self_signed(hub: &Hub, file: &str) -> Self {
+        let key = rcgen::KeyPair::generate().unwrap();
+        let mut params = rcgen::CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+        params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+        let certificate = params.self_signed(&key).unwrap();
+        std::fs::write(hub.site.path(file), certificate.pem()).unwrap();
+        Self::with(hub, certificate.der().clone(), &key).await
+    }
+
+    async fn with(hub: &Hub, certificate: CertificateDer<'static>, key: &rcgen::KeyPair) -> Self {
+        let authority = hub.fleet(|fleet| fleet.authority.clone());
         let mut roots = RootCertStore::empty();
         roots.add(authority.der().clone()).unwrap();
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
@@ -40,7 +55,7 @@ impl Front {
             .with_safe_default_protocol_versions()
             .unwrap()
             .with_client_cert_verifier(verifier.allow_unauthenticated().build().unwrap())
-            .with_single_cert(vec![certificate.der().clone()], PrivateKeyDer::Pkcs8(key.serialize_der().into()))
+            .with_single_cert(vec![certificate], PrivateKeyDer::Pkcs8(key.serialize_der().into()))
             .unwrap();
         let acceptor = TlsAcceptor::from(Arc::new(config));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -106,6 +121,24 @@ async fn only_the_service_receives_the_certificate_and_a_refused_one_is_replaced
     front.refuses.store(false, Ordering::Relaxed);
     until_status(&hub.site, |status| status["unreachable"].is_null() && !status["certificateNotAfter"].is_null()).await;
     assert_eq!(stop(&mut agent).await, Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_self_signed_certificate_is_accepted_if_it_is_in_the_ca_file() {
+    let hub = Hub::new().await;
+    let (known, unknown) = (Front::self_signed(&hub, "ca.pem").await, Front::self_signed(&hub, "other.pem").await);
+    for (front, is_accepted) in [(&known, true), (&unknown, false)] {
+        let mut agent = hub.run_at(&front.url());
+        agent.arg("--ca-file").arg(hub.site.path("ca.pem"));
+        let mut agent = agent.spawn().unwrap();
+        let status = until_status(&hub.site, |status| {
+            !status["unreachable"].is_null() || !status["lastContactAt"].is_null()
+        });
+        let status = status.await;
+        assert_eq!(status["unreachable"].is_null(), is_accepted, "{status}");
+        assert_eq!(front.shown().is_empty(), !is_accepted);
+        assert_eq!(stop(&mut agent).await, Some(0));
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
