@@ -6,6 +6,7 @@ mod check;
 mod contract;
 mod demo;
 mod keys;
+mod logs;
 mod mail;
 mod monitoring;
 mod release;

@@ -12,7 +12,7 @@ use std::time::Duration;
 use axum::http::HeaderValue;
 use clap::Args;
 use ipnet::IpNet;
-use secrecy::SecretString;
+use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 
 use crate::sealing;
@@ -164,9 +164,19 @@ pub struct Settings {
     #[arg(long, global = true, env = "HUB_CLOUD_RELEASE_KEYS", value_name = "DIR")]
     pub release_keys: Option<PathBuf>,
 
-    /// Log level: error, warn, info, debug, or a filter such as hub_cloud=debug [default: warn]
+    /// Log level: error, warn, info, debug, or a filter such as hub_cloud=debug [default: info for
+    /// the service, warn for its libraries and for other commands]
     #[arg(long, global = true, env = "HUB_CLOUD_LOG", value_name = "FILTER")]
     pub log: Option<String>,
+
+    /// Format of all lines of the log [default: auto]
+    #[arg(long, global = true, env = "HUB_CLOUD_LOG_FORMAT", value_name = "FORMAT")]
+    pub log_format: Option<LogFormat>,
+
+    /// Requests to log: off, errors (4xx and 5xx), all, or a share such as 0.01, to which every 5xx
+    /// is added [default: off]
+    #[arg(long, global = true, env = "HUB_CLOUD_ACCESS_LOG", value_name = "WHICH")]
+    pub access_log: Option<String>,
 }
 
 /// The validated settings, with defaults filled in.
@@ -191,7 +201,44 @@ pub struct Config {
     pub trusted_proxies: Vec<IpNet>,
     pub files: FilesConfig,
     pub release_keys: PathBuf,
-    pub log: String,
+    /// None: what the command usually logs.
+    pub log: Option<String>,
+    pub log_format: LogFormat,
+    pub access_log: AccessLog,
+}
+
+/// The format of the log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// Text on a terminal, else JSON; `listening on URL` is always text
+    #[default]
+    Auto,
+    /// Lines for people
+    Text,
+    /// One JSON object a line, without exception
+    Json,
+}
+
+/// Which requests are logged.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum AccessLog {
+    #[default]
+    Off,
+    Errors,
+    All,
+    /// A share of all, from 0 to 1, and every 5xx.
+    Sample(f64),
+}
+
+fn access_log(which: &str) -> Result<AccessLog, ConfigError> {
+    match (which, which.parse::<f64>()) {
+        ("off", _) => Ok(AccessLog::Off),
+        ("errors", _) => Ok(AccessLog::Errors),
+        ("all", _) => Ok(AccessLog::All),
+        (_, Ok(share)) if (0.0..=1.0).contains(&share) => Ok(AccessLog::Sample(share)),
+        _ => Err(ConfigError("access-log must be off, errors, all, or a share from 0 to 1".into())),
+    }
 }
 
 /// Whether hubs authenticate with a client certificate in addition to their token.
@@ -236,6 +283,11 @@ impl Config {
     pub fn tokens_live_secs(&self) -> i64 {
         let longest = self.hub_refresh_lifetime.max(self.hub_token_lifetime);
         longest.as_secs().cast_signed() + 3600
+    }
+
+    /// Whether the database is a file.
+    pub fn is_sqlite(&self) -> bool {
+        self.database_url.expose_secret().starts_with("sqlite:")
     }
 
     /// Whether clients reach the service over TLS, terminated here or at a proxy.
@@ -335,7 +387,9 @@ impl Config {
             trusted_proxies: networks(flags.trusted_proxies.or(file.trusted_proxies).as_deref().unwrap_or_default())?,
             files,
             release_keys,
-            log: flags.log.or(file.log).unwrap_or_else(|| "warn".to_owned()),
+            log: flags.log.or(file.log),
+            log_format: flags.log_format.or(file.log_format).unwrap_or_default(),
+            access_log: access_log(flags.access_log.or(file.access_log).as_deref().unwrap_or("off"))?,
         })
     }
 }

@@ -205,17 +205,37 @@ pub fn is_unique_violation(error: &Error) -> bool {
     matches!(cause.downcast_ref::<sqlx::Error>(), Some(sqlx::Error::Database(error)) if error.is_unique_violation())
 }
 
+/// Bounds the log lines about refused requests: an overload must not become one of the disk too.
+mod refusals {
+    use std::sync::Mutex;
+    use std::time::{Duration, Instant};
+
+    const LINES: u32 = 50;
+    const WINDOW: Duration = Duration::from_secs(1);
+
+    static WRITTEN: Mutex<Option<(Instant, u32)>> = Mutex::new(None);
+
+    /// True for the first lines of each second.
+    pub fn may_log() -> bool {
+        let mut written = WRITTEN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let (began, lines) = written.filter(|(began, _)| began.elapsed() < WINDOW).unwrap_or((Instant::now(), 0));
+        *written = Some((began, lines.saturating_add(1)));
+        lines < LINES
+    }
+}
+
 impl IntoResponse for Error {
     fn into_response(self) -> Response {
         let inner = *self.0;
         if inner.status.is_server_error() {
             let cause = inner.cause.map(|cause| cause.to_string());
             match inner.status {
-                // An outage is one fact, not one log line for each request. The code that detects
-                // it logs it.
-                StatusCode::SERVICE_UNAVAILABLE => {
-                    tracing::debug!(code = inner.code, cause = cause.as_deref(), "request refused, to be retried");
+                // An outage is one fact, which the code that detects it logs as a fault. These
+                // lines are for those who search for a request's id.
+                StatusCode::SERVICE_UNAVAILABLE if refusals::may_log() => {
+                    tracing::info!(code = inner.code, cause = cause.as_deref(), "request refused, to be retried");
                 }
+                StatusCode::SERVICE_UNAVAILABLE => {}
                 _ => tracing::error!(code = inner.code, cause = cause.as_deref(), "request failed"),
             }
         }

@@ -10,9 +10,10 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use hub_cloud::admin;
 use hub_cloud::app::{App, StartError};
 use hub_cloud::clock::Clock;
-use hub_cloud::config::{Config, ConfigError, SETTINGS, Settings};
+use hub_cloud::config::{AccessLog, Config, ConfigError, LogFormat, SETTINGS, Settings};
 use hub_cloud::demo;
 use hub_cloud::error::Error;
+use hub_cloud::http::access_log;
 use hub_cloud::http::router;
 use hub_cloud::http::serve::{Server, stop_signal};
 use hub_cloud::login;
@@ -325,7 +326,7 @@ fn main() -> ExitCode {
     // The demo writes its logs to a file, and opens it later.
     let logging = match &cli.command {
         Command::Demo(_) => Ok(()),
-        _ => start_logging(&config.log),
+        command => start_logging(matches!(command, Command::Serve), &config),
     };
     if let Err(error) = logging {
         eprintln!("hub-cloud: log: {error}");
@@ -349,13 +350,23 @@ fn main() -> ExitCode {
     }
 }
 
-/// Logs to standard error: text on a terminal, else JSON.
-fn start_logging(filter: &str) -> Result<(), tracing_subscriber::filter::ParseError> {
-    let filter = EnvFilter::try_new(filter)?;
+/// Logs to standard error. Without the setting, the service logs what matters to an operator, and
+/// other commands log faults alone.
+fn start_logging(is_service: bool, config: &Config) -> Result<(), tracing_subscriber::filter::ParseError> {
+    let usual = if is_service { "warn,hub_cloud=info" } else { "warn" };
+    let mut filter = EnvFilter::try_new(config.log.as_deref().unwrap_or(usual))?;
+    if config.access_log != AccessLog::Off {
+        filter = filter.add_directive(format!("{}=info", access_log::TARGET).parse()?);
+    }
     let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    match std::io::stderr().is_terminal() {
-        true => logs.init(),
-        false => logs.json().flatten_event(true).init(),
+    let is_json = match config.log_format {
+        LogFormat::Auto => !std::io::stderr().is_terminal(),
+        LogFormat::Text => false,
+        LogFormat::Json => true,
+    };
+    match is_json {
+        true => logs.json().flatten_event(true).init(),
+        false => logs.init(),
     }
     Ok(())
 }
@@ -453,12 +464,20 @@ async fn serve(config: Config) -> Result<(), StartError> {
     let shutdown = app.shutdown.clone();
     tokio::spawn(async move {
         stop_signal().await;
+        tracing::info!("stopping: accepted requests are answered first");
         shutdown.cancel();
     });
     app.workers.spawn(upkeep::run(app.clone()));
     app.workers.spawn(observe::run(app.clone()));
-    eprintln!("listening on {url}");
+    let database = if app.config.is_sqlite() { "SQLite" } else { "PostgreSQL" };
+    tracing::info!(version = env!("CARGO_PKG_VERSION"), url, database, "hub-cloud has started");
+    match app.config.log_format {
+        LogFormat::Json => tracing::info!("listening on {url}"),
+        // Programs that start the service wait for this line.
+        LogFormat::Auto | LogFormat::Text => eprintln!("listening on {url}"),
+    }
     let served = server.run(&app, router::router(app.clone())).await;
     app.stop().await;
+    tracing::info!("hub-cloud has stopped");
     served.map_err(|error| StartError::Listen(error.to_string()))
 }

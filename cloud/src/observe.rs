@@ -13,9 +13,19 @@ const INTERVAL: Duration = Duration::from_secs(15);
 
 /// Runs until the service ends.
 pub async fn run(app: App) {
+    let mut is_away = false;
     while !app.shutdown.is_cancelled() {
-        // A database that is away is reported by those who need it; then the last values stay.
-        let _ = once(&app).await;
+        match once(&app).await {
+            Ok(()) if is_away => {
+                is_away = false;
+                tracing::warn!("the database answers again");
+            }
+            Err(error) if !is_away && !app.shutdown.is_cancelled() => {
+                is_away = true;
+                tracing::error!(%error, "the database does not answer; requests get 503 until it does");
+            }
+            Ok(()) | Err(_) => {}
+        }
         tokio::select! {
             () = app.shutdown.cancelled() => {}
             () = tokio::time::sleep(INTERVAL) => {}

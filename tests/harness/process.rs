@@ -54,8 +54,11 @@ impl Process {
         let kept = lines.clone();
         tokio::spawn(async move {
             while let Ok(Some(line)) = stderr.next_line().await {
-                if let Some(url) = line.strip_prefix("listening on ") {
-                    let _ = announce.send(Some(url.to_owned()));
+                // With `log-format = "json"`, it is the message of a line.
+                if let Some((before, url)) = line.split_once("listening on ")
+                    && (before.is_empty() || before.ends_with("\"message\":\""))
+                {
+                    let _ = announce.send(Some(url.split('"').next().unwrap_or_default().to_owned()));
                 }
                 let mut kept = kept.lock().expect("the lines");
                 if kept.len() == KEPT_LINES {

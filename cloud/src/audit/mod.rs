@@ -79,7 +79,27 @@ impl Audit {
     }
 }
 
+/// Changes that the log mentions, for an operator who looks for what has changed.
+const LOGGED: [&str; 11] = [
+    "certificate_authority.create",
+    "hub.block",
+    "hub.unblock",
+    "hub.release",
+    "signing_key.create",
+    "tenant.delete",
+    "tenant.set_limits",
+    "update_rollout.begin",
+    "update_rollout.halt",
+    "update_rollout.resume",
+    "update_rollout.abort",
+];
+
 impl CommitEntry for Audit {
+    fn log_line(&self) -> Option<String> {
+        let by = || self.actor.uuid().map_or_else(|| self.actor.kind().name().to_owned(), |uuid| uuid.to_string());
+        LOGGED.contains(&self.action).then(|| format!("{} {} by {}", self.action, self.target, by()))
+    }
+
     async fn insert(self, conn: &mut Conn) -> Result<()> {
         insert(conn, self).await
     }

@@ -1,6 +1,8 @@
 //! Notifications between replicas. A message only announces that the database holds something new,
 //! so a lost message delays a reader and loses nothing. The bus does not know what its topics mean.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -16,6 +18,25 @@ pub struct Subscription {
     pub messages: mpsc::Sender<String>,
 }
 
+/// Logs once that the bus is away, and once that it is back.
+fn log_change(is_away: &AtomicBool, event: &async_nats::Event) {
+    match event {
+        async_nats::Event::Connected if is_away.swap(false, Ordering::Relaxed) => {
+            tracing::warn!("the bus is back");
+        }
+        async_nats::Event::Connected => tracing::info!("connected to the bus"),
+        async_nats::Event::Disconnected | async_nats::Event::ClientError(_) => {
+            if !is_away.swap(true, Ordering::Relaxed) {
+                tracing::warn!(
+                    reason = %event,
+                    "the bus is away; changes of other replicas are found by polling until it is back"
+                );
+            }
+        }
+        _ => {}
+    }
+}
+
 /// What connects the replicas.
 #[derive(Clone, Debug)]
 pub enum Bus {
@@ -29,8 +50,13 @@ impl Bus {
     /// replicas notice changes later, and everything keeps working.
     pub async fn open(url: Option<&SecretString>) -> Result<Self, async_nats::ConnectError> {
         let Some(url) = url else { return Ok(Self::Local) };
+        let is_away = Arc::new(AtomicBool::new(false));
         let options = async_nats::ConnectOptions::new()
             .name("hub-cloud")
+            .event_callback(move |event| {
+                log_change(&is_away, &event);
+                std::future::ready(())
+            })
             .retry_on_initial_connect()
             .connection_timeout(Duration::from_secs(5));
         Ok(Self::Nats(options.connect(url.expose_secret()).await?))

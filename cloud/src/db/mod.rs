@@ -222,6 +222,8 @@ impl Conn {
 /// What a transaction is committed with, so that no change is stored without a record of who made
 /// it.
 pub trait CommitEntry: Send {
+    /// What the log says of the change once it is committed, if an operator has to know.
+    fn log_line(&self) -> Option<String>;
     fn insert(self, conn: &mut Conn) -> impl Future<Output = Result<()>> + Send;
 }
 
@@ -235,6 +237,9 @@ pub struct Tx {
 impl Tx {
     /// Commits the change together with the record of who made it, then runs the effects.
     pub async fn commit(mut self, entry: impl CommitEntry) -> Result<()> {
+        if let Some(line) = entry.log_line() {
+            self.after_commit(async move { tracing::info!("{line}") });
+        }
         entry.insert(&mut self).await?;
         self.finish().await
     }

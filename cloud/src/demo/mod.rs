@@ -127,7 +127,7 @@ fn default_or_free_address() -> SocketAddr {
 pub async fn run(config: Config, options: Options) -> Result<(), Failure> {
     let program = agent::find()?;
     let demo_dir = DemoDir::open(&config.data_dir)?;
-    log_to_file(&demo_dir, &config.log)?;
+    log_to_file(&demo_dir, config.log.as_deref())?;
     let stop = CancellationToken::new();
     let stopping = stop.clone();
     tokio::spawn(async move {
@@ -160,8 +160,8 @@ pub async fn run(config: Config, options: Options) -> Result<(), Failure> {
 }
 
 /// Logs go to a file, because the screen belongs to the view.
-fn log_to_file(demo_dir: &DemoDir, filter: &str) -> Result<(), Failure> {
-    let filter = EnvFilter::try_new(filter).map_err(|error| Failure(format!("log: {error}")))?;
+fn log_to_file(demo_dir: &DemoDir, filter: Option<&str>) -> Result<(), Failure> {
+    let filter = EnvFilter::try_new(filter.unwrap_or("warn")).map_err(|error| Failure(format!("log: {error}")))?;
     let file = Mutex::new(demo_dir.log(demo_dir::SERVICE_LOG)?);
     let logs = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_writer(file);
     logs.try_init().map_err(|error| Failure(format!("cannot start logging: {error}")))

@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 use tracing::Instrument;
 
 use super::compression::{self, Accepted};
-use super::{client_address, head, hygiene, remainder};
+use super::{access_log, client_address, head, hygiene, remainder};
 use crate::core::Core;
 use crate::metrics::Measured;
 use crate::request_id;
@@ -27,6 +27,7 @@ pub async fn layer(State(core): State<Core>, request: Request, next: Next) -> Re
 
 async fn serve(core: Core, request: Request, next: Next) -> Response {
     let measured = Measured::begin(&request);
+    let caller = access_log::caller_of(&request);
     let policy = hygiene::content_policy(request.uri().path());
     let limit = hygiene::time_limit(request.uri().path());
     let accepted = Accepted::of(request.headers());
@@ -41,6 +42,7 @@ async fn serve(core: Core, request: Request, next: Next) -> Response {
     // Boxed: no waiting request has room for it.
     let mut response = Box::pin(compression::compress(response, accepted)).await;
     hygiene::secure(&mut response, policy, core.config.is_https());
+    access_log::write(core.config.access_log, measured.route(), caller, response.status(), measured.duration());
     measured.end(&core.metrics, response.status());
     if let Some(remainder) = remainder {
         remainder.discard().await;

@@ -1,6 +1,7 @@
 //! HTTP: what every endpoint shares. The routes are next to their handlers; `router` merges them.
 
 mod accept;
+pub mod access_log;
 pub mod answer;
 pub mod body;
 pub mod check;

@@ -5,7 +5,7 @@ mod classic;
 mod process;
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use axum::extract::{MatchedPath, Request};
 use axum::http::StatusCode;
@@ -203,10 +203,20 @@ impl Measured {
         Self { method, route, is_held, started_at: Instant::now() }
     }
 
+    /// The template of the route, or `none`.
+    pub fn route(&self) -> &str {
+        self.route.as_ref().map_or("none", MatchedPath::as_str)
+    }
+
+    /// Since the request began.
+    pub fn duration(&self) -> Duration {
+        self.started_at.elapsed()
+    }
+
     pub fn end(self, metrics: &Metrics, status: StatusCode) {
-        let seconds = self.started_at.elapsed().as_secs_f64();
+        let seconds = self.duration().as_secs_f64();
         let method = self.method;
-        let route = self.route.as_ref().map_or("none", MatchedPath::as_str).to_owned();
+        let route = self.route().to_owned();
         let status = status.as_u16();
         metrics.requests.get_or_create(&Answered { method, route: route.clone(), status }).inc();
         match self.is_held {

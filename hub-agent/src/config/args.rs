@@ -43,8 +43,8 @@ pub enum Cmd {
     Run(Box<RunArgs>),
     /// Bind this hub to its owner with a claim code, in the running agent if there is one.
     Claim(ClaimArgs),
-    /// Show what the running agent is doing. Fails if none is running, or if the service refuses the
-    /// hub.
+    /// Show what the running agent is doing. Fails if none is running, or if the service refuses
+    /// the hub.
     Status(StatusArgs),
     /// Check everything the agent needs of this machine and of the service, and show how to fix
     /// what is wrong.

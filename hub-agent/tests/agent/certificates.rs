@@ -131,9 +131,8 @@ async fn a_self_signed_certificate_is_accepted_if_it_is_in_the_ca_file() {
         let mut agent = hub.run_at(&front.url());
         agent.arg("--ca-file").arg(hub.site.path("ca.pem"));
         let mut agent = agent.spawn().unwrap();
-        let status = until_status(&hub.site, |status| {
-            !status["unreachable"].is_null() || !status["lastContactAt"].is_null()
-        });
+        let status =
+            until_status(&hub.site, |status| !status["unreachable"].is_null() || !status["lastContactAt"].is_null());
         let status = status.await;
         assert_eq!(status["unreachable"].is_null(), is_accepted, "{status}");
         assert_eq!(front.shown().is_empty(), !is_accepted);

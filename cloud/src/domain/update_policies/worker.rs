@@ -245,6 +245,12 @@ async fn audit_transition(
         Some(tenant_uuid) => Audit::new(&Scope::system(NAME, tenant_uuid), action, policy.policy_uuid, now),
         None => Audit::by_system(NAME, action, policy.policy_uuid, now),
     };
+    if after.state == State::Halted {
+        let (policy_uuid, summary) = (policy.policy_uuid, after.summary());
+        tx.after_commit(async move {
+            tracing::warn!(%policy_uuid, rollout = %summary, "a rollout was halted; an operator has to resume or abort it");
+        });
+    }
     audit::insert(tx, audit.changed(Some(before.summary()), Some(after.summary()))).await
 }
 
