@@ -5,7 +5,7 @@
 mod files;
 mod mail;
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -32,8 +32,10 @@ pub const SETTINGS: &str = "Settings";
 #[serde(rename_all = "kebab-case")]
 #[command(next_help_heading = SETTINGS)]
 pub struct Settings {
-    /// Address to listen on; port 0 selects a free port [default: 127.0.0.1:8080]
-    #[arg(long, global = true, env = "HUB_CLOUD_LISTEN", value_name = "ADDRESS")]
+    /// Address to listen on, such as 0.0.0.0:8080 or localhost:8080; port 0 selects a free port
+    /// [default: 127.0.0.1:8080]
+    #[arg(long, global = true, env = "HUB_CLOUD_LISTEN", value_name = "ADDRESS", value_parser = listen_address)]
+    #[serde(default, deserialize_with = "listen_address_of_file")]
     pub listen: Option<SocketAddr>,
 
     /// `sqlite:PATH` or `postgres://user:password@host/database` [default: a file in the data
@@ -177,6 +179,22 @@ pub struct Settings {
     /// is added [default: off]
     #[arg(long, global = true, env = "HUB_CLOUD_ACCESS_LOG", value_name = "WHICH")]
     pub access_log: Option<String>,
+}
+
+/// An address and a port, or a host name and a port. Of several addresses the first of IPv4 is used:
+/// `localhost` is 127.0.0.1.
+fn listen_address(text: &str) -> Result<SocketAddr, String> {
+    let resolved = text.to_socket_addrs().map_err(|_| {
+        "must be an address or host name of this machine, and a port, such as 127.0.0.1:8080".to_owned()
+    })?;
+    let addresses: Vec<SocketAddr> = resolved.collect();
+    let first = addresses.iter().find(|address| address.is_ipv4()).or_else(|| addresses.first());
+    first.copied().ok_or_else(|| "has no address".to_owned())
+}
+
+fn listen_address_of_file<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<SocketAddr>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    listen_address(&text).map(Some).map_err(|error| serde::de::Error::custom(format!("listen {error}")))
 }
 
 /// The validated settings, with defaults filled in.
@@ -508,6 +526,13 @@ mod tests {
         let flags = Settings { listen: Some(SocketAddr::from(([127, 0, 0, 1], 2))), ..Settings::default() };
         let config = Config::load(flags, Some(&path)).expect("a configuration");
         assert_eq!((config.listen.port(), config.upload_limit_per_minute), (2, 7));
+    }
+
+    #[test]
+    fn a_host_name_can_be_listened_on() {
+        let config = load("listen = 'localhost:8081'").expect("a configuration");
+        assert_eq!(config.listen, SocketAddr::from(([127, 0, 0, 1], 8081)));
+        assert!(listen_address("localhost").is_err() && listen_address(":8080").is_err());
     }
 
     #[test]
