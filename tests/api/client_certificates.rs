@@ -8,9 +8,10 @@ use std::time::Duration;
 use hub_cloud::config::{ClientCertificates, Settings};
 use hub_cloud::domain::certificates;
 use hub_protocol::Timestamp;
+use hub_protocol::claim::HubCredentials;
 use hub_tests::app::set_clock;
-use hub_tests::certificates::{HubCertificate, ServerCertificate};
-use hub_tests::{Backend, Call, Client, Options, SimulatedHub, Tenant, TestApp, on_each_database};
+use hub_tests::certificates::{HubCertificate, ServerCertificate, request};
+use hub_tests::{Backend, Call, Client, Options, Reply, SimulatedHub, Tenant, TestApp, on_each_database};
 use rcgen::{CertificateParams, DnType, KeyPair};
 use reqwest::Method;
 use serde_json::json;
@@ -36,6 +37,18 @@ impl Fleet {
         let app = TestApp::with(backend, Options { clock: Some(clock), settings }).await;
         let tenant = Tenant::create(&server.client(&app.url, None)).await;
         Self { app, server, clock_micros, tenant }
+    }
+
+    /// A service that was started just now.
+    async fn replica(&self) -> TestApp {
+        let settings = Settings {
+            tls_cert: Some(self.server.certificate_file()),
+            tls_key: Some(self.server.key_file()),
+            client_certificates: Some(self.app.app.config.client_certificates),
+            ..Settings::default()
+        };
+        let clock = Some(self.app.app.clock.clone());
+        TestApp::replica_of(&self.app, Options { clock, settings }).await
     }
 
     /// A new hub that shows no certificate.
@@ -165,6 +178,87 @@ async fn expired_certificate_is_refused_and_can_be_replaced(backend: Backend) {
     assert!(try_everything(&fleet.showing(&hub, &new), &hub).await.is_empty());
 }
 
+#[track_caller]
+fn code_of(reply: &Reply) -> String {
+    assert_eq!(reply.status, 401, "{}", reply.body);
+    reply.problem().code
+}
+
+on_each_database!(stolen_token_gets_no_certificate_where_one_is_required);
+async fn stolen_token_gets_no_certificate_where_one_is_required(backend: Backend) {
+    let fleet = Fleet::new(backend, ClientCertificates::Required).await;
+    let mut hub = fleet.hub().await;
+    let thief = hub.clone();
+    let (key, csr) = request();
+    hub.ask_for_certificate(&csr).await.expect(200);
+    // Its answer was lost: the hub asks again, with the same key.
+    let issued = hub.ask_for_certificate(&csr).await.expect(200).data();
+    let first = HubCertificate { key, issued };
+
+    for _ in 0..2 {
+        let refused = thief.ask_for_certificate(&request().1).await;
+        assert_eq!(code_of(&refused), "CLIENT_CERTIFICATE_REQUIRED");
+        assert!(refused.problem().message.contains("claim the hub again"), "{}", refused.body);
+    }
+    let neighbour = fleet.hub().await;
+    let stolen = neighbour.certificate().await;
+    let disguised = SimulatedHub { client: fleet.showing(&hub, &stolen), ..hub.clone() };
+    let refused = disguised.ask_for_certificate(&request().1).await;
+    assert_eq!(code_of(&refused), "CLIENT_CERTIFICATE_OF_OTHER_HUB");
+
+    // The hub renews it, with the one in force. From then on the first key gets nothing any more.
+    hub.client = fleet.showing(&hub, &first);
+    let renewed = hub.certificate().await;
+    assert_eq!(code_of(&thief.ask_for_certificate(&csr).await), "CLIENT_CERTIFICATE_REQUIRED");
+    assert!(try_everything(&fleet.showing(&hub, &renewed), &hub).await.is_empty());
+    assert_all(&try_everything(&thief.client, &hub).await, "CLIENT_CERTIFICATE_REQUIRED");
+
+    // A hub that lost its key claims again, with its own proof, and begins anew.
+    let several = json!({"maxUses": 5});
+    let code = fleet.tenant.client.post("/tenant/hubs/claim-codes").json(&several).call().await.expect(200).json();
+    let body = json!({"claimCode": code["data"]["claimCode"], "deviceInstanceId": hub.device_instance_id,
+        "refreshToken": hub.credentials.refresh_token});
+    let anyone = fleet.server.client(&fleet.app.url, None);
+    let again: HubCredentials = anyone.post("/v1/hubs/claim").json(&body).call().await.expect(201).data();
+    let hub = SimulatedHub { client: anyone.bearer(&again.access_token), credentials: again, ..hub };
+    let certificate = hub.certificate().await;
+    assert!(try_everything(&fleet.showing(&hub, &certificate), &hub).await.is_empty());
+    assert_eq!(code_of(&hub.ask_for_certificate(&request().1).await), "CLIENT_CERTIFICATE_REQUIRED");
+}
+
+on_each_database!(certificate_that_expired_lately_is_renewed);
+async fn certificate_that_expired_lately_is_renewed(backend: Backend) {
+    let fleet = Fleet::new(backend, ClientCertificates::Required).await;
+    let (early, late) = (fleet.hub().await, fleet.hub().await);
+    let (of_early, of_late) = (early.certificate().await, late.certificate().await);
+    // Under a root that has been replaced meanwhile.
+    assert!(certificates::rotate_root(&fleet.app.app).await.expect("a new root"));
+    fleet.pass_days(90 + 29);
+    let replica = fleet.replica().await;
+    let showing = |hub: &SimulatedHub, shown: &HubCertificate| {
+        let client = fleet.server.client(&replica.url, Some(shown)).bearer(&hub.credentials.access_token);
+        SimulatedHub { client, ..hub.clone() }
+    };
+    let (showing_early, showing_late) = (showing(&early, &of_early), showing(&late, &of_late));
+    showing_early.certificate().await;
+    assert_eq!(code_of(&early.ask_for_certificate(&request().1).await), "CLIENT_CERTIFICATE_REQUIRED");
+    // Connected in time, and late all the same.
+    showing_late.client.get("/v1/hubs/ca-bundle").call().await.expect(200);
+    fleet.pass_days(2);
+    let refused = showing_late.ask_for_certificate(&request().1).await;
+    assert_eq!(code_of(&refused), "CLIENT_CERTIFICATE_EXPIRED");
+}
+
+on_each_database!(certificate_needs_no_other_where_none_is_required);
+async fn certificate_needs_no_other_where_none_is_required(backend: Backend) {
+    for wanted in [ClientCertificates::Off, ClientCertificates::Optional] {
+        let fleet = Fleet::new(backend, wanted).await;
+        let hub = fleet.hub().await;
+        hub.certificate().await;
+        hub.certificate().await;
+    }
+}
+
 on_each_database!(certificate_of_an_unknown_authority_cannot_connect);
 async fn certificate_of_an_unknown_authority_cannot_connect(backend: Backend) {
     let fleet = Fleet::new(backend, ClientCertificates::Optional).await;
@@ -181,13 +275,14 @@ async fn certificate_of_an_unknown_authority_cannot_connect(backend: Backend) {
 on_each_database!(new_root_is_accepted_without_a_restart);
 async fn new_root_is_accepted_without_a_restart(backend: Backend) {
     let fleet = Fleet::new(backend, ClientCertificates::Required).await;
-    let hub = fleet.hub().await;
+    let mut hub = fleet.hub().await;
     let old = hub.certificate().await;
     // Another process makes it.
     let other =
         TestApp::replica_of(&fleet.app, Options { clock: Some(fleet.app.app.clock.clone()), ..Options::default() });
     assert!(certificates::rotate_root(&other.await.app).await.expect("a new root"));
     fleet.clock_micros.fetch_add(61_000_000, Ordering::Relaxed);
+    hub.client = fleet.showing(&hub, &old);
     let new = hub.certificate().await;
     assert_ne!(new.issued.chain, old.issued.chain);
     // In operation there is a minute between the two.

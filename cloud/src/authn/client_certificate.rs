@@ -11,6 +11,7 @@ use hub_protocol::{HubUuid, Timestamp};
 use super::store;
 use crate::config::ClientCertificates;
 use crate::core::Core;
+use crate::db::Conn;
 use crate::error::{Error, Result};
 
 /// What the service reads from a client certificate.
@@ -42,11 +43,19 @@ pub fn read(der: &[u8]) -> Option<CertificateInfo> {
 #[derive(Clone, Debug)]
 pub struct ClientCertificate(pub Option<Arc<CertificateInfo>>);
 
+/// For how long an expired certificate can still be renewed: as long as a hub's refresh token lives
+/// by default.
+pub const RENEWABLE_SECS: i64 = 30 * 24 * 3600;
+
+/// The certificate that the request's client presented, if any.
+pub fn presented(parts: &Parts) -> Option<Arc<CertificateInfo>> {
+    parts.extensions.get::<ClientCertificate>().and_then(|presented| presented.0.clone())
+}
+
 /// Returns 401 unless the hub presents its own certificate and that is in force, or presents none
 /// and needs none.
 pub async fn check(parts: &Parts, core: &Core, hub_uuid: HubUuid) -> Result<()> {
-    let presented = parts.extensions.get::<ClientCertificate>().and_then(|presented| presented.0.as_deref());
-    let Some(presented) = presented else {
+    let Some(presented) = presented(parts) else {
         return match core.config.client_certificates {
             ClientCertificates::Required => {
                 let message = "this service requires a client certificate from hubs; request one, and connect with it";
@@ -55,16 +64,45 @@ pub async fn check(parts: &Parts, core: &Core, hub_uuid: HubUuid) -> Result<()> 
             ClientCertificates::Off | ClientCertificates::Optional => Ok(()),
         };
     };
-    if presented.hub_uuid != Some(hub_uuid) {
-        let message = "the client certificate belongs to another hub than the access token";
-        return Err(Error::unauthorized("CLIENT_CERTIFICATE_OF_OTHER_HUB", message));
-    }
+    check_own(&presented, hub_uuid)?;
     if presented.not_after <= core.clock.now() {
         let message = "the client certificate has expired; request a new one, and connect with it";
         return Err(Error::unauthorized("CLIENT_CERTIFICATE_EXPIRED", message));
     }
-    let mut conn = core.db.read().await?;
-    match store::is_certificate_in_force(&mut conn, &presented.serial_number, hub_uuid).await? {
+    check_unrevoked(&mut core.db.read().await?, &presented, hub_uuid).await
+}
+
+/// Returns 401 unless the hub presents a certificate that it may renew: its own, not revoked, and
+/// in force or expired lately.
+pub async fn check_renewable(
+    conn: &mut Conn,
+    presented: Option<&CertificateInfo>,
+    hub_uuid: HubUuid,
+    now: Timestamp,
+) -> Result<()> {
+    let Some(presented) = presented else {
+        let message = "this hub got a client certificate after its last claim; connect with it to get another one, or \
+                       claim the hub again if its key is lost";
+        return Err(Error::unauthorized("CLIENT_CERTIFICATE_REQUIRED", message));
+    };
+    check_own(presented, hub_uuid)?;
+    if presented.not_after.plus_secs(RENEWABLE_SECS) <= now {
+        let message = "the client certificate expired too long ago to be renewed; claim the hub again";
+        return Err(Error::unauthorized("CLIENT_CERTIFICATE_EXPIRED", message));
+    }
+    check_unrevoked(conn, presented, hub_uuid).await
+}
+
+fn check_own(presented: &CertificateInfo, hub_uuid: HubUuid) -> Result<()> {
+    if presented.hub_uuid != Some(hub_uuid) {
+        let message = "the client certificate belongs to another hub than the access token";
+        return Err(Error::unauthorized("CLIENT_CERTIFICATE_OF_OTHER_HUB", message));
+    }
+    Ok(())
+}
+
+async fn check_unrevoked(conn: &mut Conn, presented: &CertificateInfo, hub_uuid: HubUuid) -> Result<()> {
+    match store::is_certificate_in_force(conn, &presented.serial_number, hub_uuid).await? {
         true => Ok(()),
         false => {
             let message = "the client certificate has been revoked; request a new one, and connect with it";

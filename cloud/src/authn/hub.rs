@@ -2,12 +2,15 @@
 //! force, whose id is stored in the hub's row. Every request is checked against that row, so a
 //! replaced or revoked token is refused from the next request on.
 
+use std::sync::Arc;
+
 use axum::extract::{FromRef, FromRequestParts};
 use axum::http::request::Parts;
 use hub_protocol::{HubUuid, TenantUuid, Timestamp};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::client_certificate::CertificateInfo;
 use super::keys::ISSUER;
 use super::{Authn, client_certificate, store};
 use crate::core::Core;
@@ -56,7 +59,11 @@ pub struct UploadingHub(pub Hub);
 
 /// As [`Hub`], with or without a client certificate: for the paths by which a hub gets one.
 #[derive(Clone, Debug)]
-pub struct EnrollingHub(pub Hub);
+pub struct EnrollingHub {
+    pub hub: Hub,
+    /// What the hub presented, good or not.
+    pub certificate: Option<Arc<CertificateInfo>>,
+}
 
 /// A hub that requests a new token. The token it presents is genuine, but may have expired or been
 /// replaced; the refresh checks that itself.
@@ -121,7 +128,7 @@ where
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self> {
         let authn = &Authn::from_ref(state);
         // Boxed, since the request may wait for a long time after this and would hold the future.
-        let EnrollingHub(hub) = Box::pin(EnrollingHub::from_request_parts(parts, state)).await?;
+        let EnrollingHub { hub, .. } = Box::pin(EnrollingHub::from_request_parts(parts, state)).await?;
         Box::pin(client_certificate::check(parts, &authn.core, hub.hub_uuid)).await?;
         Ok(hub)
     }
@@ -137,7 +144,7 @@ where
         let authn = &Authn::from_ref(state);
         let hub = unexpired(parts, authn).await?;
         hub.require_in_force(&authn.core).await?;
-        Ok(Self(hub))
+        Ok(Self { hub, certificate: client_certificate::presented(parts) })
     }
 }
 

@@ -87,6 +87,12 @@ const VERSIONS: &[Version] = &[
         sqlite: include_str!("../../../migrations/sqlite/0011_tenant_limits.sql"),
     },
     Version {
+        number: 12,
+        name: "hub_release",
+        postgres: include_str!("../../../migrations/postgres/0012_hub_release.sql"),
+        sqlite: include_str!("../../../migrations/sqlite/0012_hub_release.sql"),
+    },
+    Version {
         number: 17,
         name: "platform_lists",
         postgres: include_str!("../../../migrations/postgres/0017_platform_lists.sql"),

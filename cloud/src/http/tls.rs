@@ -53,7 +53,7 @@ impl Tls {
         let (config, trust) = match core.config.client_certificates {
             ClientCertificates::Off => (config, None),
             ClientCertificates::Optional | ClientCertificates::Required => {
-                let trust = certificates::trust(core).await.map_err(read_error)?;
+                let trust = certificates::trust_for_renewal(core).await.map_err(read_error)?;
                 (client_auth_config(own.clone(), &trust, &core.clock).map_err(StartError::Keys)?, Some(trust))
             }
         };
@@ -69,7 +69,7 @@ impl Tls {
                 () = core.shutdown.cancelled() => return,
             }
             // While the database is unreachable, the loaded authorities remain in use.
-            let Ok(found) = certificates::trust(&core).await else { continue };
+            let Ok(found) = certificates::trust_for_renewal(&core).await else { continue };
             if found == trust {
                 continue;
             }

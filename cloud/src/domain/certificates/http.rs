@@ -1,5 +1,5 @@
 //! `/v1/hubs/{hubUuid}/certificates` and `/v1/hubs/ca-bundle`. Both accept hubs without a valid
-//! certificate, because this is where a hub gets a new one.
+//! certificate, because this is where a hub gets its first one and renews an expired one.
 
 use aide::OperationOutput;
 use aide::axum::ApiRouter;
@@ -51,7 +51,7 @@ where
 }
 
 async fn issue(
-    EnrollingHub(hub): EnrollingHub,
+    hub: EnrollingHub,
     State(core): State<Core>,
     Path(_): Path<HubPath>,
     Json(request): Json<CertificateIssueRequest>,

@@ -10,12 +10,16 @@ pub mod x509;
 
 use hub_protocol::certificate::{CertificateIssueRequest, CertificateIssueResponse};
 use hub_protocol::{HubUuid, Timestamp};
+use rcgen::PublicKeyData;
 use serde_json::json;
+use sha2::{Digest, Sha256};
 
 use crate::audit::Audit;
-use crate::authn::hub::Hub;
+use crate::authn::client_certificate::{RENEWABLE_SECS, check_renewable};
+use crate::authn::hub::EnrollingHub;
 use crate::authn::{self, invalid_token};
 use crate::authz::Scope;
+use crate::config::ClientCertificates;
 use crate::core::Core;
 use crate::db::Tx;
 use crate::domain::tenants;
@@ -31,13 +35,17 @@ const HUB_SECS: i64 = 90 * DAY_SECS;
 const BACKDATED_SECS: i64 = 300;
 /// A hub renews every two months, and repeats a request whose response was lost.
 const MAX_ISSUED_A_DAY: usize = 20;
-/// How long an expired certificate is kept.
-const KEPT_SECS: i64 = 30 * DAY_SECS;
 
 /// Issues a certificate for the key of the request. Earlier certificates stay valid, because the
 /// hub may not receive this one.
-pub async fn issue(core: &Core, hub: &Hub, request: &CertificateIssueRequest) -> Result<CertificateIssueResponse> {
+pub async fn issue(
+    core: &Core,
+    enrolling: &EnrollingHub,
+    request: &CertificateIssueRequest,
+) -> Result<CertificateIssueResponse> {
+    let hub = &enrolling.hub;
     let key = csr::requested_key(&request.csr)?;
+    let key_hash = Sha256::digest(key.subject_public_key_info()).to_vec();
     let signing = signing(core).await?;
     let now = core.clock.now();
     let not_before = now.plus_secs(-BACKDATED_SECS);
@@ -56,6 +64,7 @@ pub async fn issue(core: &Core, hub: &Hub, request: &CertificateIssueRequest) ->
     if authn::store::lock_hub_token(&mut tx, hub.hub_uuid).await? != Some(hub.token_id) {
         return Err(invalid_token());
     }
+    enrol(core, &mut tx, enrolling, &key_hash, now).await?;
     check_limit(&mut tx, hub.hub_uuid, now).await?;
     let Validity { not_before, not_after } = validity;
     let authority_uuid = signing.authority_uuid;
@@ -65,6 +74,29 @@ pub async fn issue(core: &Core, hub: &Hub, request: &CertificateIssueRequest) ->
     let detail = json!({"serialNumber": serial_number, "notAfter": not_after});
     tx.commit(Audit::new(&scope, "hub_certificate.issue", hub.hub_uuid, now).with(detail)).await?;
     Ok(CertificateIssueResponse { certificate, chain: signing.certificate, serial_number, not_before, not_after })
+}
+
+/// Records that the hub gets a certificate for this key, if it may have one. Where certificates are
+/// required, a token is enough for the first one since the last claim only: whoever stole it later
+/// gets none. The first one can be requested again for the same key, because its response may be
+/// lost, and the thief does not have the key.
+async fn enrol(
+    core: &Core,
+    tx: &mut Tx,
+    EnrollingHub { hub, certificate }: &EnrollingHub,
+    key_hash: &[u8],
+    now: Timestamp,
+) -> Result<()> {
+    let Some(first_key_hash) = store::first_key_hash(tx, hub.hub_uuid).await? else {
+        return store::insert_enrolment(tx, hub.hub_uuid, key_hash).await;
+    };
+    if first_key_hash.as_deref() == Some(key_hash) {
+        return Ok(());
+    }
+    if core.config.client_certificates == ClientCertificates::Required {
+        check_renewable(tx, certificate.as_deref(), hub.hub_uuid, now).await?;
+    }
+    store::forget_first_key(tx, hub.hub_uuid).await
 }
 
 async fn check_limit(tx: &mut Tx, hub_uuid: HubUuid, now: Timestamp) -> Result<()> {
@@ -105,12 +137,22 @@ pub struct Trust {
 /// The trusted roots: the one that signs, the one that will sign next, and those above a
 /// certificate that has not expired.
 pub async fn trust(core: &Core) -> Result<Trust> {
+    trust_since(core, core.clock.now()).await
+}
+
+/// As [`trust`], and also the roots above a certificate that can still be renewed.
+pub async fn trust_for_renewal(core: &Core) -> Result<Trust> {
+    trust_since(core, core.clock.now().plus_secs(-RENEWABLE_SECS)).await
+}
+
+/// `since`: certificates that expired later count as in use.
+async fn trust_since(core: &Core, since: Timestamp) -> Result<Trust> {
     // Creates the first authority if there is none.
     signing(core).await?;
     let now = core.clock.now();
     let mut conn = core.db.read().await?;
     let authorities = store::authorities(&mut conn).await?;
-    let in_use = store::roots_in_use(&mut conn, now).await?;
+    let in_use = store::roots_in_use(&mut conn, since).await?;
     let (roots, issuers) = authority::trusted(&authorities, &in_use, now);
     let certificates = |authorities: Vec<Authority>| authorities.into_iter().map(|one| one.certificate).collect();
     Ok(Trust { roots: certificates(roots), issuers: certificates(issuers) })
@@ -121,6 +163,7 @@ pub async fn trust(core: &Core) -> Result<Trust> {
 pub enum RevocationReason {
     Blocked,
     ClaimedAgain,
+    Released,
     TenantDeleted,
 }
 
@@ -129,14 +172,16 @@ impl RevocationReason {
         match self {
             Self::Blocked => "BLOCKED",
             Self::ClaimedAgain => "CLAIMED_AGAIN",
+            Self::Released => "RELEASED",
             Self::TenantDeleted => "TENANT_DELETED",
         }
     }
 }
 
-/// Revokes all certificates of a hub whose credentials end, and returns their number. The caller
-/// has locked the hub's row.
+/// Revokes all certificates of a hub whose credentials end, and returns their number. The hub may
+/// get a first one again. The caller has locked the hub's row.
 pub async fn revoke(tx: &mut Tx, hub_uuid: HubUuid, reason: RevocationReason, now: Timestamp) -> Result<u64> {
+    store::delete_enrolment(tx, hub_uuid).await?;
     store::revoke(tx, hub_uuid, reason.name(), now).await
 }
 
@@ -199,7 +244,7 @@ pub async fn upkeep(core: &Core, limit: i64) -> Result<bool> {
     }
     authority::renew(core, RenewalReason::Expiry).await?;
     let mut tx = core.db.begin().await?;
-    let forgotten = store::forget_certificates(&mut tx, now.plus_secs(-KEPT_SECS), limit).await?;
+    let forgotten = store::forget_certificates(&mut tx, now.plus_secs(-RENEWABLE_SECS), limit).await?;
     // A request in progress may still sign with an authority that was just replaced.
     store::forget_authorities(&mut tx, now.plus_secs(-DAY_SECS)).await?;
     tx.commit_unaudited("expired certificates have no effect").await?;

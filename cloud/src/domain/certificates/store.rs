@@ -61,12 +61,12 @@ pub async fn issued_by(conn: &mut Conn, now: Timestamp) -> Result<Vec<(Uuid, i64
     .await
 }
 
-/// The roots with a certificate below them that has not expired.
-pub async fn roots_in_use(conn: &mut Conn, now: Timestamp) -> Result<Vec<Uuid>> {
+/// The roots with a certificate below them that expires after `since`.
+pub async fn roots_in_use(conn: &mut Conn, since: Timestamp) -> Result<Vec<Uuid>> {
     sql("SELECT DISTINCT issuers.root_uuid FROM certificate_authorities issuers \
          WHERE issuers.root_uuid IS NOT NULL AND EXISTS (SELECT 1 FROM hub_certificates issued \
          WHERE issued.authority_uuid = issuers.authority_uuid AND issued.not_after > $1)")
-    .bind(now)
+    .bind(since)
     .scalars(conn)
     .await
 }
@@ -158,4 +158,27 @@ pub async fn forget_certificates(tx: &mut Tx, before: Timestamp, limit: i64) -> 
     .bind(limit)
     .execute(tx)
     .await
+}
+
+/// None if the hub got no certificate since its last claim. Otherwise the hash of the first one's
+/// key, until it got one for another key.
+pub async fn first_key_hash(conn: &mut Conn, hub_uuid: HubUuid) -> Result<Option<Option<Vec<u8>>>> {
+    sql("SELECT first_key_hash FROM hub_enrolments WHERE hub_uuid = $1").bind(hub_uuid).optional_scalar(conn).await
+}
+
+pub async fn insert_enrolment(tx: &mut Tx, hub_uuid: HubUuid, key_hash: &[u8]) -> Result<()> {
+    sql("INSERT INTO hub_enrolments (hub_uuid, first_key_hash) VALUES ($1, $2)")
+        .bind(hub_uuid)
+        .bind(key_hash)
+        .run(tx)
+        .await
+}
+
+/// The first certificate cannot be requested again.
+pub async fn forget_first_key(tx: &mut Tx, hub_uuid: HubUuid) -> Result<()> {
+    sql("UPDATE hub_enrolments SET first_key_hash = NULL WHERE hub_uuid = $1").bind(hub_uuid).run(tx).await
+}
+
+pub async fn delete_enrolment(tx: &mut Tx, hub_uuid: HubUuid) -> Result<()> {
+    sql("DELETE FROM hub_enrolments WHERE hub_uuid = $1").bind(hub_uuid).run(tx).await
 }
