@@ -95,6 +95,10 @@ pub struct Settings {
     )]
     pub uploads_per_commit: Option<usize>,
 
+    /// Hubs that a tenant may have, unless it has a quota of its own [default: 10000]
+    #[arg(long, global = true, env = "HUB_CLOUD_HUBS_PER_TENANT", value_name = "COUNT", allow_negative_numbers = true)]
+    pub hubs_per_tenant: Option<u32>,
+
     /// Lifetime of a hub's access token, such as 24h [default: 24h]
     #[arg(
         long,
@@ -210,6 +214,7 @@ pub struct Config {
     pub master_key: Option<SecretString>,
     pub upload_limit_per_minute: i64,
     pub uploads_per_commit: usize,
+    pub hubs_per_tenant: i64,
     pub hub_token_lifetime: Duration,
     pub hub_refresh_lifetime: Duration,
     pub builtin_login: bool,
@@ -268,7 +273,8 @@ pub enum ClientCertificates {
     Off,
     /// A presented certificate must belong to the hub and be valid
     Optional,
-    /// A valid certificate is required, except to claim, to refresh and to obtain a certificate
+    /// A valid certificate is required, except to claim, to refresh and to obtain the first one
+    /// after a claim
     Required,
 }
 
@@ -361,6 +367,10 @@ impl Config {
         if !(1..=4096).contains(&uploads_per_commit) {
             return Err(ConfigError("uploads-per-commit must be 1 to 4096".into()));
         }
+        let hubs_per_tenant = flags.hubs_per_tenant.or(file.hubs_per_tenant).unwrap_or(10_000);
+        if hubs_per_tenant == 0 {
+            return Err(ConfigError("hubs-per-tenant must be 1 or more".into()));
+        }
         let oidc = oidc(
             flags.oidc_issuer.or(file.oidc_issuer),
             flags.oidc_audience.or(file.oidc_audience),
@@ -390,6 +400,7 @@ impl Config {
             master_key: master_key.map(SecretString::from),
             upload_limit_per_minute: i64::from(limit),
             uploads_per_commit,
+            hubs_per_tenant: i64::from(hubs_per_tenant),
             hub_token_lifetime: lifetime(
                 "hub-token-lifetime",
                 flags.hub_token_lifetime.or(file.hub_token_lifetime).as_deref().unwrap_or("24h"),
@@ -552,6 +563,7 @@ mod tests {
             ("hub-refresh-lifetime = '0d'", "hub-refresh-lifetime"),
             ("upload-limit-per-minute = 0", "upload-limit-per-minute"),
             ("uploads-per-commit = 0", "uploads-per-commit"),
+            ("hubs-per-tenant = 0", "hubs-per-tenant"),
             ("database-url = 'mysql://x'", "database-url"),
             ("database-url = 'sqlite:'", "database-url"),
             ("database-url = 'sqlite://'", "database-url"),

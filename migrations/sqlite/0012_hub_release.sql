@@ -23,8 +23,9 @@ DROP INDEX hubs_device_instance;
 CREATE UNIQUE INDEX hubs_device_instance ON hubs (device_instance_id) WHERE released_at IS NULL;
 DROP INDEX hubs_tenant;
 CREATE INDEX hubs_tenant ON hubs (tenant_uuid, created_at, hub_uuid) WHERE released_at IS NULL;
--- A block outlasts a release.
-CREATE INDEX hubs_blocked_hardware ON hubs (device_instance_id) WHERE blocked_at IS NOT NULL AND released_at IS NOT NULL;
+-- For the platform, and because a block outlasts a release.
+CREATE INDEX hubs_hardware ON hubs (device_instance_id);
+CREATE INDEX hubs_of_tenant ON hubs (tenant_uuid);
 
 -- claim_code_uuid names a code to those who must not know it. Earlier codes may have been read by anybody in the tenant, so none of them replaces credentials
 -- that are in force.

@@ -33,6 +33,11 @@ pub struct HubClaimRequest {
     /// The operating system of the machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub os: Option<OperatingSystem>,
+    /// The refresh token of the hub's last claim, if it still has one: proof that it is the hub
+    /// whose credentials a claim replaces.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(length(max = 200), regex(pattern = crate::patterns::LINE)))]
+    pub refresh_token: Option<String>,
 }
 
 /// Text, or a whole number that is read as its digits.

@@ -63,7 +63,8 @@ on_each_database!(concurrent_claims_of_one_device_create_one_hub);
 async fn concurrent_claims_of_one_device_create_one_hub(backend: Backend) {
     let app = TestApp::new(backend).await;
     let tenant = Tenant::create(&app.client()).await;
-    let code = tenant.claim_code_for(30).await;
+    let made = make(&tenant, json!({"maxUses": 30, "allowReclaim": true})).await;
+    let code = text(&made, "claimCode").to_owned();
     let anyone = app.client();
     let replies = join_all((0..30).map(|_| claim(&anyone, &code, "one"))).await;
     let credentials: Vec<HubCredentials> = replies.into_iter().map(|reply| reply.expect(201).data()).collect();
@@ -79,7 +80,7 @@ async fn reclaimed_hub_keeps_its_uuid_and_gets_new_credentials(backend: Backend)
     let app = TestApp::new(backend).await;
     let tenant = Tenant::create(&app.client()).await;
     let first = SimulatedHub::claim(&tenant).await;
-    let code = make(&tenant, json!({"maxUses": 2, "hubIdentifier": "Gate 7"})).await;
+    let code = make(&tenant, json!({"maxUses": 2, "hubIdentifier": "Gate 7", "allowReclaim": true})).await;
     let body = json!({
         "claimCode": code["claimCode"], "deviceInstanceId": first.device_instance_id, "hubIdentifier": "its own",
         "agentVersion": "1.2.3", "hostname": "gw", "os": {"name": "debian", "arch": "aarch64"}, "unknown": [1],
@@ -282,6 +283,7 @@ async fn invalid_field_of_a_claim_code_is_refused_by_name(backend: Backend) {
         ("hubIdentifier", json!({"hubIdentifier": "a\nb"})),
         ("note", json!({"note": "x".repeat(1001)})),
         ("note", json!({"note": "a\u{0}b"})),
+        ("allowReclaim", json!({"allowReclaim": "yes"})),
     ] {
         let problem = tenant.client.post(CODES).json(&body).call().await.expect(400).problem();
         assert_eq!(problem.errors[0].field, field, "{body}");
@@ -311,6 +313,8 @@ async fn invalid_field_of_a_claim_is_refused_by_name(backend: Backend) {
         ("hubIdentifier", json!({"hubIdentifier": long})),
         ("agentVersion", json!({"agentVersion": "\u{7}"})),
         ("hostname", json!({"hostname": long})),
+        ("refreshToken", json!({"refreshToken": long})),
+        ("refreshToken", json!({"refreshToken": 1})),
         ("os", json!({"os": "debian"})),
         ("os.name", json!({"os": {"name": long}})),
         ("os.arch", json!({"os": {"arch": 64}})),

@@ -170,7 +170,9 @@ async fn no_hub_is_claimed_into_a_tenant_being_deleted(backend: Backend) {
     let person = Person::register(&app.client()).await;
     for round in 0..6_u64 {
         let tenant = Tenant::create_by(&person).await;
-        let code = tenant.claim_code_for(100).await;
+        let body = json!({"maxUses": 100, "allowReclaim": true});
+        let made = tenant.client.post("/tenant/hubs/claim-codes").json(&body).call().await.expect(200).json();
+        let code = made["data"]["claimCode"].as_str().expect("a code").to_owned();
         let known = SimulatedHub::claim(&tenant).await;
         let claims = (0..6).map(|index| {
             // The known hub among them.

@@ -200,6 +200,10 @@ impl World {
             ("hubs", "address") => ADAPTER.to_owned(),
             ("hubJobs", "jobUuid" | "hubJobUuid") | ("hub", "hubJobUuid") => self.job().await,
             ("setupDelegations", "id") => self.delegation().await,
+            // One for each request: it is gone afterwards.
+            ("hubs" | "platformHubs", "hubUuid") if operation.id().ends_with(".release") => {
+                SimulatedHub::claim(&self.tenant).await.hub_uuid.to_string()
+            }
             (_, "hubUuid" | "hub_uuid") => self.hub.hub_uuid.to_string(),
             ("bleEvents", "bleEventId") => self.ble_event_id.to_string(),
             ("apps", "appUuid") => self.app_uuid.to_string(),

@@ -43,6 +43,14 @@ pub enum Caller {
 }
 
 impl Caller {
+    /// Whether the caller, as admitted, also has another permission.
+    pub fn may<P: Permission>(&self) -> bool {
+        match self {
+            Self::Member { role, .. } => role.allows(P::BIT),
+            Self::ApiKey(key) => P::KEY.is_met_by(&key.scopes),
+        }
+    }
+
     /// Whether the caller still has access, for work that continues after the request. An
     /// unavailable database does not revoke access.
     pub async fn is_still_allowed<P: Permission>(&self, authn: &Authn, tenant_uuid: TenantUuid) -> bool {

@@ -10,6 +10,7 @@ pub mod certificates;
 pub mod claim_codes;
 pub mod desired_state;
 pub mod diagnostics;
+pub mod hub_release;
 pub mod hubs;
 pub mod invitations;
 pub mod jobs;

@@ -150,6 +150,6 @@ pub struct TransferPath {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ClaimCodePath {
-    /// The claim code; case, dashes and blanks are ignored.
+    /// The claim code, whose case, dashes and blanks are ignored, or its `id`.
     pub claim_code: String,
 }

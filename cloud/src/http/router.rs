@@ -14,8 +14,9 @@ use super::openapi::Documentation;
 use super::{health, hygiene, middleware, openapi};
 use crate::app::App;
 use crate::domain::{
-    accounts, api_keys, audit_logs, ble, certificates, claim_codes, desired_state, diagnostics, hubs, invitations,
-    jobs, releases, setup_delegations, streams, telemetry, tenant_deletion, tenants, transfers, update_policies,
+    accounts, api_keys, audit_logs, ble, certificates, claim_codes, desired_state, diagnostics, hub_release, hubs,
+    invitations, jobs, releases, setup_delegations, streams, telemetry, tenant_deletion, tenants, transfers,
+    update_policies,
 };
 use crate::error::Error;
 
@@ -33,6 +34,7 @@ fn routes() -> ApiRouter<App> {
         .merge(invitations::http::routes())
         .merge(claim_codes::http::routes())
         .merge(hubs::http::routes())
+        .merge(hub_release::http::routes())
         .merge(certificates::http::routes())
         .merge(setup_delegations::http::routes())
         .merge(telemetry::http::routes())

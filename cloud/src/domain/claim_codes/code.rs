@@ -53,9 +53,9 @@ impl ClaimCode {
         text
     }
 
-    /// The first group: enough to identify a code, too little to claim with.
+    /// The first group, as in `7K3M-…`: enough to recognise a code, too little to claim with.
     pub fn masked(&self) -> String {
-        self.0.chars().take(GROUP).chain("-****-****-****".chars()).collect()
+        self.0.chars().take(GROUP).chain("-…".chars()).collect()
     }
 
     /// The lookup key in the database.
@@ -89,9 +89,15 @@ mod tests {
 
     #[test]
     fn malformed_codes_are_refused() {
-        for text in
-            ["", "7K3M", "7K3M-9QXT-0V4B-HD2R-1", "7K3M-9QXT-0V4B-HD2U", "7K3M-9QXT-0V4B-HD2\0", "7K3M-9QXT-0V4B-HD2é"]
-        {
+        for text in [
+            "",
+            "7K3M",
+            "7K3M-…",
+            "7K3M-9QXT-0V4B-HD2R-1",
+            "7K3M-9QXT-0V4B-HD2U",
+            "7K3M-9QXT-0V4B-HD2\0",
+            "7K3M-9QXT-0V4B-HD2é",
+        ] {
             assert_eq!(ClaimCode::parse(text), None, "{text}");
         }
     }
@@ -99,6 +105,6 @@ mod tests {
     #[test]
     fn debug_output_masks_the_code() {
         let code = ClaimCode::parse("7K3M-9QXT-0V4B-HD2R").expect("a code");
-        assert_eq!(format!("{code:?}"), "7K3M-****-****-****");
+        assert_eq!(format!("{code:?}"), "7K3M-…");
     }
 }

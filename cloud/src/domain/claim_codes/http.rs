@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{ClaimCode, NewClaimCode, Status, StoredCode, store};
+use super::{Named, NewClaimCode, Status, StoredCode, store};
 use crate::authn::Authn;
 use crate::authz::{Authorized, permission as perm};
 use crate::core::Core;
@@ -69,13 +69,19 @@ pub struct ClaimCodeGenerateRequest {
     /// A note for people.
     #[schemars(length(max = 1000), regex(pattern = hub_protocol::patterns::LINES))]
     note: Option<String>,
+    /// Whether hardware whose credentials are in force may be claimed again with it, without the
+    /// hub's own proof. True requires OPERATE. When absent, it is true for a code for one hub that
+    /// somebody with OPERATE creates, else false.
+    allow_reclaim: Option<bool>,
 }
 
 /// A claim code.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ClaimCodeResponse {
-    /// The code.
+    /// Names the code in a path. Nothing can be claimed with it.
+    id: Uuid,
+    /// The code; only its first group, as in `7K3M-…`, to callers who may not create codes.
     claim_code: String,
     /// Whether it can be used.
     status: Status,
@@ -95,6 +101,9 @@ pub struct ClaimCodeResponse {
     owner_user_uuid: Option<UserUuid>,
     /// A note for people.
     note: Option<String>,
+    /// Whether hardware whose credentials are in force may be claimed again with it, without the
+    /// hub's own proof.
+    allow_reclaim: bool,
     /// When it was created.
     created_at: Timestamp,
 }
@@ -102,6 +111,7 @@ pub struct ClaimCodeResponse {
 impl ClaimCodeResponse {
     fn new(claim_code: String, code: StoredCode, now: Timestamp) -> Self {
         Self {
+            id: code.claim_code_uuid,
             claim_code,
             status: code.status(now),
             expires_at: code.expires_at,
@@ -111,13 +121,15 @@ impl ClaimCodeResponse {
             hub_identifier: code.hub_identifier,
             owner_user_uuid: code.owner_user_uuid,
             note: code.note,
+            allow_reclaim: code.allow_reclaim,
             created_at: code.created_at,
         }
     }
 }
 
 impl ClaimCodeGenerateRequest {
-    fn checked(self, now: Timestamp) -> Result<NewClaimCode> {
+    /// `may_operate`: whether the caller has OPERATE.
+    fn checked(self, may_operate: bool, now: Timestamp) -> Result<NewClaimCode> {
         let mut check = Check::new();
         let latest = now.plus_secs(MAX_VALIDITY_SECS);
         let expires_at = match (self.expires_at, self.valid_for_seconds) {
@@ -142,6 +154,10 @@ impl ClaimCodeGenerateRequest {
         check.line("hubIdentifier", self.hub_identifier.as_deref(), 200);
         check.lines("note", self.note.as_deref(), 1000);
         check.done()?;
+        if self.allow_reclaim == Some(true) && !may_operate {
+            let message = "`allowReclaim` requires the permission OPERATE: it lets a claim end a hub's credentials";
+            return Err(Error::forbidden("PERMISSION_DENIED", message));
+        }
         Ok(NewClaimCode {
             expires_at,
             max_uses,
@@ -149,6 +165,7 @@ impl ClaimCodeGenerateRequest {
             hub_identifier: filled(self.hub_identifier.as_deref()).map(str::to_owned),
             owner_user_uuid: self.owner_user_uuid,
             note: filled(self.note.as_deref()).map(str::to_owned),
+            allow_reclaim: self.allow_reclaim.unwrap_or(may_operate && max_uses == 1),
         })
     }
 }
@@ -161,9 +178,14 @@ async fn list(
     let mut conn = core.db.read().await?;
     let (codes, total) = store::list(&mut conn, &auth.scope, page.slice()).await?;
     let now = core.clock.now();
-    let codes: Result<Vec<_>> =
-        codes.into_iter().map(|code| Ok(ClaimCodeResponse::new(code.open(&core)?, code, now))).collect();
-    Ok(page.listed(codes?, total))
+    // Whoever reads a code can claim with it.
+    let is_full = auth.caller.may::<perm::ClaimCodesWrite>();
+    let response = |code: StoredCode| -> Result<ClaimCodeResponse> {
+        let opened = code.open(&core)?;
+        let shown = if is_full { opened.spelled() } else { opened.masked() };
+        Ok(ClaimCodeResponse::new(shown, code, now))
+    };
+    Ok(page.listed(codes.into_iter().map(response).collect::<Result<_>>()?, total))
 }
 
 async fn create(
@@ -172,8 +194,9 @@ async fn create(
     Json(request): Json<ClaimCodeGenerateRequest>,
 ) -> Result<Answer<ClaimCodeResponse>> {
     let now = core.clock.now();
-    let (spelled, code) = super::create(&core, &auth.scope, request.checked(now)?).await?;
-    Ok(Answer(ClaimCodeResponse::new(spelled, code, now)))
+    let new = request.checked(auth.caller.may::<perm::HubsOperate>(), now)?;
+    let (code, stored) = super::create(&core, &auth.scope, new).await?;
+    Ok(Answer(ClaimCodeResponse::new(code.spelled(), stored, now)))
 }
 
 async fn delete(
@@ -182,7 +205,7 @@ async fn delete(
     Path(ClaimCodePath { claim_code }): Path<ClaimCodePath>,
 ) -> Result<NoContent> {
     // A malformed code is treated as one that does not exist.
-    let code = ClaimCode::parse(&claim_code).ok_or_else(|| Error::not_found("claim code"))?;
-    super::delete(&core, &auth.scope, &code).await?;
+    let named = Named::parse(&claim_code).ok_or_else(|| Error::not_found("claim code"))?;
+    super::delete(&core, &auth.scope, &named).await?;
     Ok(NoContent)
 }

@@ -1,6 +1,6 @@
 //! Claim codes, which a tenant issues so that a hub can join it. A code is looked up by its hash
-//! and stored sealed. It is never logged, and a use is counted in the transaction of the claim that
-//! consumes it.
+//! and stored sealed. It is never logged, and only callers who may create codes read one in full. A
+//! use is counted in the transaction of the claim that consumes it.
 
 mod code;
 pub mod http;
@@ -44,12 +44,32 @@ pub struct NewClaimCode {
     pub hub_identifier: Option<String>,
     pub owner_user_uuid: Option<UserUuid>,
     pub note: Option<String>,
+    /// Whether a claim may replace credentials that are in force without the hub's own proof.
+    pub allow_reclaim: bool,
+}
+
+/// How a request names a stored code.
+#[derive(Debug)]
+pub enum Named {
+    Code(ClaimCode),
+    Id(Uuid),
+}
+
+impl Named {
+    pub fn parse(text: &str) -> Option<Self> {
+        match text.parse() {
+            Ok(id) => Some(Self::Id(id)),
+            Err(_) => ClaimCode::parse(text).map(Self::Code),
+        }
+    }
 }
 
 /// A stored code.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub struct StoredCode {
     pub code_hash: Vec<u8>,
+    /// Names the code; nothing can be claimed with it.
+    pub claim_code_uuid: Uuid,
     pub tenant_uuid: TenantUuid,
     sealed_code: Vec<u8>,
     pub max_uses: i64,
@@ -58,6 +78,7 @@ pub struct StoredCode {
     pub hub_identifier: Option<String>,
     pub owner_user_uuid: Option<UserUuid>,
     pub note: Option<String>,
+    pub allow_reclaim: bool,
     pub expires_at: Timestamp,
     pub revoked_at: Option<Timestamp>,
     pub created_at: Timestamp,
@@ -85,27 +106,29 @@ impl StoredCode {
             "hubIdentifier": self.hub_identifier,
             "ownerUserUuid": self.owner_user_uuid,
             "note": self.note,
+            "allowReclaim": self.allow_reclaim,
             "expiresAt": self.expires_at,
             "revokedAt": self.revoked_at,
         })
     }
 
-    fn open(&self, core: &Core) -> Result<String> {
+    fn open(&self, core: &Core) -> Result<ClaimCode> {
         let code =
             core.sealer.open(CLAIM_CODE, &row_of_bytes(&self.code_hash), &self.sealed_code).map_err(Error::internal)?;
-        String::from_utf8(code).map_err(Error::internal)
+        let code = String::from_utf8(code).map_err(Error::internal)?;
+        ClaimCode::parse(&code).ok_or_else(|| Error::internal("a stored claim code is malformed"))
     }
 }
 
 /// Creates a code and returns it in clear.
-pub async fn create(core: &Core, scope: &Scope, new: NewClaimCode) -> Result<(String, StoredCode)> {
+pub async fn create(core: &Core, scope: &Scope, new: NewClaimCode) -> Result<(ClaimCode, StoredCode)> {
     let now = core.clock.now();
     let code = ClaimCode::generate();
-    let spelled = code.spelled();
     let code_hash = code.hash();
     let stored = StoredCode {
-        sealed_code: core.sealer.seal(CLAIM_CODE, &row_of_bytes(&code_hash), spelled.as_bytes()),
+        sealed_code: core.sealer.seal(CLAIM_CODE, &row_of_bytes(&code_hash), code.spelled().as_bytes()),
         code_hash,
+        claim_code_uuid: Uuid::new_v4(),
         tenant_uuid: scope.tenant_uuid(),
         max_uses: new.max_uses,
         use_count: 0,
@@ -113,38 +136,41 @@ pub async fn create(core: &Core, scope: &Scope, new: NewClaimCode) -> Result<(St
         hub_identifier: new.hub_identifier,
         owner_user_uuid: new.owner_user_uuid,
         note: new.note,
+        allow_reclaim: new.allow_reclaim,
         expires_at: new.expires_at,
         revoked_at: None,
         created_at: now,
     };
     let mut tx = core.db.begin().await?;
     store::insert(&mut tx, scope, &stored).await?;
-    let audit = Audit::new(scope, "claim_code.create", code.masked(), now);
-    tx.commit(audit.changed(None, Some(stored.state()))).await?;
-    Ok((spelled, stored))
+    let audit = Audit::new(scope, "claim_code.create", stored.claim_code_uuid, now);
+    let audit = audit.changed(None, Some(stored.state())).with(json!({"claimCode": code.masked()}));
+    tx.commit(audit).await?;
+    Ok((code, stored))
 }
 
 /// Deletes an unused code, and revokes a used one: the record of which code a hub was claimed with
 /// is kept.
-pub async fn delete(core: &Core, scope: &Scope, code: &ClaimCode) -> Result<()> {
+pub async fn delete(core: &Core, scope: &Scope, named: &Named) -> Result<()> {
     let now = core.clock.now();
-    let hash = code.hash();
     let mut tx = core.db.begin().await?;
     // A concurrent claim with the code commits either before this lock or after this transaction.
-    let before = store::lock(&mut tx, scope, &hash).await?.ok_or_else(|| Error::not_found("claim code"))?;
+    let before = store::lock(&mut tx, scope, named).await?.ok_or_else(|| Error::not_found("claim code"))?;
     let (action, after) = match before.use_count {
         0 => {
-            store::delete(&mut tx, scope, &hash).await?;
+            store::delete(&mut tx, scope, &before.code_hash).await?;
             ("claim_code.delete", None)
         }
         _ if before.revoked_at.is_some() => return Ok(()),
         _ => {
-            store::revoke(&mut tx, scope, &hash, now).await?;
+            store::revoke(&mut tx, scope, &before.code_hash, now).await?;
             let after = StoredCode { revoked_at: Some(now), ..before.clone() };
             ("claim_code.revoke", Some(after.state()))
         }
     };
-    tx.commit(Audit::new(scope, action, code.masked(), now).changed(Some(before.state()), after)).await
+    let masked = before.open(core)?.masked();
+    let audit = Audit::new(scope, action, before.claim_code_uuid, now).changed(Some(before.state()), after);
+    tx.commit(audit.with(json!({"claimCode": masked}))).await
 }
 
 /// Revokes all codes of a tenant that is being deleted, and returns their number.

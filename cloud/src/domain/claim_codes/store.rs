@@ -2,19 +2,20 @@
 
 use hub_protocol::Timestamp;
 
-use super::StoredCode;
+use super::{Named, StoredCode};
 use crate::authz::Scope;
 use crate::db::{Conn, Slice, Tx, sql};
 use crate::error::Result;
 
-const COLUMNS: &str = "c.code_hash, c.tenant_uuid, c.sealed_code, c.max_uses, c.use_count, \
-    c.bundle_uuid, c.hub_identifier, c.owner_user_uuid, c.note, c.expires_at, c.revoked_at, \
-    c.created_at";
+const COLUMNS: &str = "c.code_hash, c.claim_code_uuid, c.tenant_uuid, c.sealed_code, c.max_uses, \
+    c.use_count, c.bundle_uuid, c.hub_identifier, c.owner_user_uuid, c.note, c.allow_reclaim, \
+    c.expires_at, c.revoked_at, c.created_at";
 
 pub async fn insert(tx: &mut Tx, scope: &Scope, code: &StoredCode) -> Result<()> {
     sql("INSERT INTO claim_codes (code_hash, tenant_uuid, sealed_code, max_uses, use_count, \
-         bundle_uuid, hub_identifier, owner_user_uuid, note, expires_at, created_at) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)")
+         bundle_uuid, hub_identifier, owner_user_uuid, note, expires_at, created_at, \
+         claim_code_uuid, allow_reclaim) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)")
     .bind(code.code_hash.clone())
     .bind(scope.tenant_uuid())
     .bind(code.sealed_code.clone())
@@ -26,6 +27,8 @@ pub async fn insert(tx: &mut Tx, scope: &Scope, code: &StoredCode) -> Result<()>
     .bind(code.note.clone())
     .bind(code.expires_at)
     .bind(code.created_at)
+    .bind(code.claim_code_uuid)
+    .bind(code.allow_reclaim)
     .run(tx)
     .await
 }
@@ -52,15 +55,14 @@ pub async fn find(conn: &mut Conn, code_hash: &[u8]) -> Result<Option<StoredCode
 }
 
 /// The tenant's code, locked until the transaction ends.
-pub async fn lock(tx: &mut Tx, scope: &Scope, code_hash: &[u8]) -> Result<Option<StoredCode>> {
-    sql("SELECT ")
-        .push(COLUMNS)
-        .push(" FROM claim_codes c WHERE c.code_hash = $1 AND c.tenant_uuid = $2")
-        .for_update(tx)
-        .bind(code_hash)
-        .bind(scope.tenant_uuid())
-        .optional(tx)
-        .await
+pub async fn lock(tx: &mut Tx, scope: &Scope, named: &Named) -> Result<Option<StoredCode>> {
+    let statement =
+        sql("SELECT ").push(COLUMNS).push(" FROM claim_codes c WHERE c.tenant_uuid = $1").bind(scope.tenant_uuid());
+    let statement = match named {
+        Named::Code(code) => statement.push(" AND c.code_hash = ").push_bind(code.hash()),
+        Named::Id(claim_code_uuid) => statement.push(" AND c.claim_code_uuid = ").push_bind(*claim_code_uuid),
+    };
+    statement.for_update(tx).optional(tx).await
 }
 
 pub async fn delete(tx: &mut Tx, scope: &Scope, code_hash: &[u8]) -> Result<()> {

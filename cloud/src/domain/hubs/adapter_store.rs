@@ -79,6 +79,10 @@ pub async fn roles(conn: &mut Conn, hub_uuid: HubUuid) -> Result<BTreeMap<String
     rows.into_iter().map(|(address, role)| Ok((address, role_of(role)?))).collect()
 }
 
+pub async fn delete_all(tx: &mut Tx, hub_uuid: HubUuid) -> Result<()> {
+    sql("DELETE FROM hub_adapters WHERE hub_uuid = $1").bind(hub_uuid).run(tx).await
+}
+
 /// Marks the hub's adapters that are not in the list as powered off and returns how many.
 pub async fn power_off_others(tx: &mut Tx, hub_uuid: HubUuid, adapters: &[Adapter]) -> Result<i64> {
     let mut statement =

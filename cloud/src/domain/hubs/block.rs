@@ -1,13 +1,14 @@
 //! Blocking a hub, and unblocking it so that it can claim again. Only the platform does either, and
-//! repeating them changes nothing. Deleting a tenant also revokes its hubs' tokens.
+//! repeating them changes nothing. A block outlasts the hub's release: its hardware cannot be
+//! claimed until the hub is unblocked.
 
 use hub_protocol::{HubUuid, Timestamp};
 use serde_json::{Value, json};
 
-use super::{Hubs, store};
+use super::Hubs;
+use super::store::{self, BlockState};
 use crate::audit::Audit;
 use crate::authn::user::User;
-use crate::authz::Scope;
 use crate::db::Tx;
 use crate::domain::certificates::{self, RevocationReason};
 use crate::error::{Error, Result};
@@ -17,10 +18,13 @@ use crate::error::{Error, Result};
 pub async fn block(hubs: &Hubs, admin: &User, hub_uuid: HubUuid) -> Result<Timestamp> {
     let now = hubs.core.clock.now();
     let mut tx = hubs.core.db.begin().await?;
-    let (tenant_uuid, blocked_at) =
-        store::block_state(&mut tx, hub_uuid).await?.ok_or_else(|| Error::not_found("hub"))?;
+    let BlockState { tenant_uuid, blocked_at, released_at } = state_of(&mut tx, hub_uuid).await?;
     if let Some(blocked_at) = blocked_at {
         return Ok(blocked_at);
+    }
+    if released_at.is_some() {
+        let message = "this hub was released; block the hub that its hardware is now";
+        return Err(Error::conflict("HUB_RELEASED", message));
     }
     store::block(&mut tx, hub_uuid, now).await?;
     let detail =
@@ -37,8 +41,7 @@ pub async fn block(hubs: &Hubs, admin: &User, hub_uuid: HubUuid) -> Result<Times
 pub async fn unblock(hubs: &Hubs, admin: &User, hub_uuid: HubUuid) -> Result<()> {
     let now = hubs.core.clock.now();
     let mut tx = hubs.core.db.begin().await?;
-    let (tenant_uuid, blocked_at) =
-        store::block_state(&mut tx, hub_uuid).await?.ok_or_else(|| Error::not_found("hub"))?;
+    let BlockState { tenant_uuid, blocked_at, .. } = state_of(&mut tx, hub_uuid).await?;
     if blocked_at.is_none() {
         return Ok(());
     }
@@ -47,13 +50,11 @@ pub async fn unblock(hubs: &Hubs, admin: &User, hub_uuid: HubUuid) -> Result<()>
     tx.commit(audit.changed(Some(state(blocked_at)), Some(state(None)))).await
 }
 
+async fn state_of(tx: &mut Tx, hub_uuid: HubUuid) -> Result<BlockState> {
+    store::block_state(tx, hub_uuid).await?.ok_or_else(|| Error::not_found("hub"))
+}
+
 /// The representation in the audit log.
 fn state(blocked_at: Option<Timestamp>) -> Value {
     json!({"blockedAt": blocked_at})
-}
-
-/// Revokes the tokens of all hubs of a tenant that is being deleted, and returns the number of
-/// hubs. Their waiting requests find out by polling, and end.
-pub async fn revoke_all(tx: &mut Tx, scope: &Scope) -> Result<u64> {
-    store::revoke_all(tx, scope).await
 }

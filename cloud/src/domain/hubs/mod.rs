@@ -10,6 +10,7 @@ mod claim;
 pub mod http;
 mod permits;
 mod refresh;
+mod release;
 mod store;
 
 use std::collections::BTreeMap;
@@ -25,13 +26,14 @@ use crate::core::Core;
 use crate::db::{Conn, Tx};
 use crate::error::{Error, Result};
 pub use adapters::normalized_address;
-pub use block::{block, revoke_all, unblock};
+pub use block::{block, unblock};
 pub use changes::{Changes, HubVersion, Watch};
 pub use claim::claim;
 pub use permits::CredentialPermits;
 pub use refresh::refresh;
-pub use store::Addressee;
+pub use release::{Released, release, release_all};
 use store::HubRow;
+pub use store::{Addressee, Releasable};
 
 /// A hub is online for this long after telemetry.
 const ONLINE_SECS: i64 = 10 * 60;
@@ -55,18 +57,26 @@ pub async fn require(conn: &mut Conn, scope: &Scope, hub_uuid: HubUuid) -> Resul
     }
 }
 
+/// As [`require`], for a hub's records, which stay with the tenant after the hub was released.
+pub async fn require_past_or_present(conn: &mut Conn, scope: &Scope, hub_uuid: HubUuid) -> Result<()> {
+    match store::existed(conn, scope, hub_uuid).await? {
+        true => Ok(()),
+        false => Err(Error::not_found("hub")),
+    }
+}
+
 /// Locks a hub of the tenant, or fails with 404. Nobody else changes the hub or what depends on it
 /// until the transaction ends.
 pub async fn lock(tx: &mut Tx, scope: &Scope, hub_uuid: HubUuid) -> Result<Addressee> {
     store::lock(tx, Some(scope), hub_uuid).await?.ok_or_else(|| Error::not_found("hub"))
 }
 
-/// Like [`lock`], for the platform and for background work on the hubs of all tenants.
+/// Like [`lock`], for the platform.
 pub async fn lock_any(tx: &mut Tx, hub_uuid: HubUuid) -> Result<Addressee> {
     store::lock(tx, None, hub_uuid).await?.ok_or_else(|| Error::not_found("hub"))
 }
 
-/// Like [`lock_any`]; None if there is no such hub.
+/// Like [`lock_any`]; None if there is no such hub, or it was released.
 pub async fn find_and_lock(tx: &mut Tx, hub_uuid: HubUuid) -> Result<Option<Addressee>> {
     store::lock(tx, None, hub_uuid).await
 }
@@ -76,7 +86,7 @@ pub async fn owner(conn: &mut Conn, hub_uuid: HubUuid) -> Result<Option<TenantUu
     store::owner(conn, hub_uuid).await
 }
 
-/// Like [`lock_any`], for some hundred hubs, in the common lock order.
+/// Like [`lock`], for some hundred hubs of any tenants, in the common lock order.
 pub async fn lock_all(tx: &mut Tx, hubs: &[HubUuid]) -> Result<()> {
     store::lock_all(tx, hubs).await
 }

@@ -19,14 +19,46 @@ pub struct KnownHub {
     pub blocked_at: Option<Timestamp>,
     pub claimed_at: Timestamp,
     pub claim_key_hash: Option<Vec<u8>>,
+    pub claim_proof_hash: Option<Vec<u8>>,
+    pub access_token_id: Option<Uuid>,
+    pub refresh_token_hash: Option<Vec<u8>>,
+    pub refresh_expires_at: Option<Timestamp>,
 }
 
-/// Of any tenant: one device is one hub, whichever tenant claims it.
+const KNOWN_HUB: &str = "SELECT tenant_uuid, blocked_at, claimed_at, claim_key_hash, \
+    claim_proof_hash, access_token_id, refresh_token_hash, refresh_expires_at FROM hubs \
+    WHERE device_instance_id = $1 AND released_at IS NULL";
+
+/// Of any tenant: one device is one hub, whichever tenant claims it. Released hubs are not found.
 pub async fn by_device_instance(conn: &mut Conn, device_instance_id: &str) -> Result<Option<KnownHub>> {
-    sql("SELECT tenant_uuid, blocked_at, claimed_at, claim_key_hash FROM hubs \
-         WHERE device_instance_id = $1")
+    sql(KNOWN_HUB).bind(device_instance_id).optional(conn).await
+}
+
+/// Locks the hub that the device is, if it is one, until the transaction ends.
+pub async fn lock_device_instance(tx: &mut Tx, device_instance_id: &str) -> Result<()> {
+    sql("SELECT hub_uuid FROM hubs WHERE device_instance_id = $1 AND released_at IS NULL")
+        .for_update(tx)
+        .bind(device_instance_id)
+        .run(tx)
+        .await
+}
+
+/// Whether the device was a hub that was blocked when it was released, and has not been unblocked.
+pub async fn is_hardware_blocked(conn: &mut Conn, device_instance_id: &str) -> Result<bool> {
+    sql("SELECT 1 FROM hubs WHERE device_instance_id = $1 AND blocked_at IS NOT NULL \
+         AND released_at IS NOT NULL LIMIT 1")
     .bind(device_instance_id)
-    .optional(conn)
+    .exists(conn)
+    .await
+}
+
+/// How many hubs the tenant has, counted up to `limit`.
+pub async fn count(conn: &mut Conn, tenant_uuid: TenantUuid, limit: i64) -> Result<i64> {
+    sql("SELECT COUNT(*) FROM (SELECT 1 AS one FROM hubs \
+         WHERE tenant_uuid = $1 AND released_at IS NULL LIMIT $2) AS counted")
+    .bind(tenant_uuid)
+    .bind(limit)
+    .scalar(conn)
     .await
 }
 
@@ -47,7 +79,9 @@ pub struct Claim<'a> {
     pub token_id: Uuid,
     pub refresh_token_hash: Vec<u8>,
     pub refresh_expires_at: Timestamp,
+    /// Of the key and the code, and of the key alone.
     pub claim_key_hash: Option<Vec<u8>>,
+    pub claim_proof_hash: Option<Vec<u8>>,
     pub now: Timestamp,
 }
 
@@ -57,10 +91,10 @@ pub async fn claim(tx: &mut Tx, claim: Claim<'_>) -> Result<Option<HubUuid>> {
     sql("INSERT INTO hubs (hub_uuid, tenant_uuid, device_instance_id, hub_identifier, \
          agent_version, hostname, os, owner_user_uuid, claimed_at, created_at, last_seen_at, \
          access_token_id, refresh_token_hash, refresh_expires_at, claim_key_hash, \
-         desired_revision) \
+         claim_proof_hash, desired_revision) \
          VALUES ($1, $2, $3, COALESCE($4, $5), $6, $7, $8, $9, $10, $10, $10, \
-         $11, $12, $13, $14, 1) \
-         ON CONFLICT (device_instance_id) DO UPDATE SET \
+         $11, $12, $13, $14, $15, 1) \
+         ON CONFLICT (device_instance_id) WHERE released_at IS NULL DO UPDATE SET \
          hub_identifier = COALESCE($4, hubs.hub_identifier, $5), \
          agent_version = COALESCE(excluded.agent_version, hubs.agent_version), \
          hostname = COALESCE(excluded.hostname, hubs.hostname), \
@@ -71,6 +105,7 @@ pub async fn claim(tx: &mut Tx, claim: Claim<'_>) -> Result<Option<HubUuid>> {
          refresh_token_hash = excluded.refresh_token_hash, \
          refresh_expires_at = excluded.refresh_expires_at, \
          claim_key_hash = excluded.claim_key_hash, \
+         claim_proof_hash = excluded.claim_proof_hash, \
          desired_revision = hubs.desired_revision + 1 \
          WHERE hubs.tenant_uuid = excluded.tenant_uuid AND hubs.blocked_at IS NULL \
          RETURNING hub_uuid")
@@ -88,6 +123,7 @@ pub async fn claim(tx: &mut Tx, claim: Claim<'_>) -> Result<Option<HubUuid>> {
     .bind(claim.refresh_token_hash)
     .bind(claim.refresh_expires_at)
     .bind(claim.claim_key_hash)
+    .bind(claim.claim_proof_hash)
     .optional_scalar(tx)
     .await
 }
@@ -133,6 +169,15 @@ pub async fn replace_token(
 }
 
 pub async fn exists(conn: &mut Conn, scope: &Scope, hub_uuid: HubUuid) -> Result<bool> {
+    sql("SELECT 1 FROM hubs WHERE hub_uuid = $1 AND tenant_uuid = $2 AND released_at IS NULL")
+        .bind(hub_uuid)
+        .bind(scope.tenant_uuid())
+        .exists(conn)
+        .await
+}
+
+/// As [`exists`], also of a hub that the tenant has released.
+pub async fn existed(conn: &mut Conn, scope: &Scope, hub_uuid: HubUuid) -> Result<bool> {
     sql("SELECT 1 FROM hubs WHERE hub_uuid = $1 AND tenant_uuid = $2")
         .bind(hub_uuid)
         .bind(scope.tenant_uuid())
@@ -170,10 +215,12 @@ pub struct Addressee {
     pub os: Option<Json<OperatingSystem>>,
 }
 
-/// The hub, locked until the transaction ends. Without a scope: of any tenant.
+/// The hub, locked until the transaction ends. Without a scope: of any tenant. A released hub is
+/// not found.
 pub async fn lock(tx: &mut Tx, scope: Option<&Scope>, hub_uuid: HubUuid) -> Result<Option<Addressee>> {
-    let mut statement =
-        sql("SELECT hub_uuid, tenant_uuid, blocked_at, os FROM hubs WHERE hub_uuid = $1").bind(hub_uuid);
+    let mut statement = sql("SELECT hub_uuid, tenant_uuid, blocked_at, os FROM hubs \
+         WHERE hub_uuid = $1 AND released_at IS NULL")
+    .bind(hub_uuid);
     if let Some(scope) = scope {
         statement = statement.push(" AND tenant_uuid = ").push_bind(scope.tenant_uuid());
     }
@@ -181,7 +228,10 @@ pub async fn lock(tx: &mut Tx, scope: Option<&Scope>, hub_uuid: HubUuid) -> Resu
 }
 
 pub async fn owner(conn: &mut Conn, hub_uuid: HubUuid) -> Result<Option<TenantUuid>> {
-    sql("SELECT tenant_uuid FROM hubs WHERE hub_uuid = $1").bind(hub_uuid).optional_scalar(conn).await
+    sql("SELECT tenant_uuid FROM hubs WHERE hub_uuid = $1 AND released_at IS NULL")
+        .bind(hub_uuid)
+        .optional_scalar(conn)
+        .await
 }
 
 /// The list must not be empty.
@@ -206,7 +256,8 @@ pub async fn bump_all(tx: &mut Tx, hubs: &[HubUuid]) -> Result<()> {
 /// uploads lock them.
 pub async fn bump_tenant(tx: &mut Tx, tenant_uuid: TenantUuid) -> Result<Vec<HubUuid>> {
     sql("UPDATE hubs SET desired_revision = desired_revision + 1 \
-         WHERE hub_uuid IN (SELECT hub_uuid FROM hubs WHERE tenant_uuid = $1 ORDER BY hub_uuid")
+         WHERE hub_uuid IN (SELECT hub_uuid FROM hubs \
+         WHERE tenant_uuid = $1 AND released_at IS NULL ORDER BY hub_uuid")
     .for_update(tx)
     .push(") RETURNING hub_uuid")
     .bind(tenant_uuid)
@@ -264,7 +315,7 @@ const COLUMNS: &str = "hub_uuid, hub_identifier, device_instance_id, description
 
 /// Newest first, and how many there are.
 pub async fn list(conn: &mut Conn, scope: &Scope, slice: Slice) -> Result<(Vec<HubRow>, i64)> {
-    sql("FROM hubs WHERE tenant_uuid = $1")
+    sql("FROM hubs WHERE tenant_uuid = $1 AND released_at IS NULL")
         .bind(scope.tenant_uuid())
         .page(conn, COLUMNS, &["created_at DESC, hub_uuid DESC"], slice)
         .await
@@ -274,16 +325,17 @@ pub async fn list(conn: &mut Conn, scope: &Scope, slice: Slice) -> Result<(Vec<H
 #[derive(sqlx::FromRow)]
 pub struct PlatformHubRow {
     pub tenant_uuid: TenantUuid,
+    pub released_at: Option<Timestamp>,
     #[sqlx(flatten)]
     pub hub: HubRow,
 }
 
-const PLATFORM_COLUMNS: &str = "tenant_uuid, hub_uuid, hub_identifier, device_instance_id, \
-    description, agent_version, hostname, os, owner_user_uuid, claimed_at, created_at, \
-    blocked_at, last_seen_at, last_telemetry_at";
+const PLATFORM_COLUMNS: &str = "tenant_uuid, released_at, hub_uuid, hub_identifier, \
+    device_instance_id, description, agent_version, hostname, os, owner_user_uuid, claimed_at, \
+    created_at, blocked_at, last_seen_at, last_telemetry_at";
 
-/// Hubs of all tenants, newest first, and how many there are. `search` is the uuid of a hub or of a
-/// tenant, or the beginning of a hardware identity, a label or a host name.
+/// Hubs of all tenants, also released ones, newest first, and how many there are. `search` is the
+/// uuid of a hub or of a tenant, or the beginning of a hardware identity, a label or a host name.
 pub async fn list_all(conn: &mut Conn, search: Option<&str>, slice: Slice) -> Result<(Vec<PlatformHubRow>, i64)> {
     let mut list = sql("FROM hubs");
     if let Some(search) = search {
@@ -309,7 +361,7 @@ pub async fn list_all(conn: &mut Conn, search: Option<&str>, slice: Slice) -> Re
 pub async fn get(conn: &mut Conn, scope: &Scope, hub_uuid: HubUuid) -> Result<Option<HubRow>> {
     sql("SELECT ")
         .push(COLUMNS)
-        .push(" FROM hubs WHERE hub_uuid = $1 AND tenant_uuid = $2")
+        .push(" FROM hubs WHERE hub_uuid = $1 AND tenant_uuid = $2 AND released_at IS NULL")
         .bind(hub_uuid)
         .bind(scope.tenant_uuid())
         .optional(conn)
@@ -321,12 +373,13 @@ pub type Labels = (Option<String>, Option<String>);
 
 /// The hub's label and description, locked until the transaction ends.
 pub async fn lock_labels(tx: &mut Tx, scope: &Scope, hub_uuid: HubUuid) -> Result<Option<Labels>> {
-    sql("SELECT hub_identifier, description FROM hubs WHERE hub_uuid = $1 AND tenant_uuid = $2")
-        .for_update(tx)
-        .bind(hub_uuid)
-        .bind(scope.tenant_uuid())
-        .optional(tx)
-        .await
+    sql("SELECT hub_identifier, description FROM hubs \
+         WHERE hub_uuid = $1 AND tenant_uuid = $2 AND released_at IS NULL")
+    .for_update(tx)
+    .bind(hub_uuid)
+    .bind(scope.tenant_uuid())
+    .optional(tx)
+    .await
 }
 
 /// Sets what is given and returns the result. Empty text removes the label or description.
@@ -349,45 +402,93 @@ pub async fn update(
     .await
 }
 
-/// The hub's tenant, and since when it is blocked, locked until the transaction ends. Of any
-/// tenant: the platform blocks hubs.
-pub async fn block_state(tx: &mut Tx, hub_uuid: HubUuid) -> Result<Option<(TenantUuid, Option<Timestamp>)>> {
-    sql("SELECT tenant_uuid, blocked_at FROM hubs WHERE hub_uuid = $1").for_update(tx).bind(hub_uuid).optional(tx).await
+/// The state that a block changes.
+#[derive(sqlx::FromRow)]
+pub struct BlockState {
+    pub tenant_uuid: TenantUuid,
+    pub blocked_at: Option<Timestamp>,
+    pub released_at: Option<Timestamp>,
+}
+
+/// The hub, locked until the transaction ends. Of any tenant, and also a released one: the platform
+/// blocks hubs, and a block outlasts a release.
+pub async fn block_state(tx: &mut Tx, hub_uuid: HubUuid) -> Result<Option<BlockState>> {
+    sql("SELECT tenant_uuid, blocked_at, released_at FROM hubs WHERE hub_uuid = $1")
+        .for_update(tx)
+        .bind(hub_uuid)
+        .optional(tx)
+        .await
 }
 
 /// Blocks the hub and deletes its tokens and its claim key.
 pub async fn block(tx: &mut Tx, hub_uuid: HubUuid, now: Timestamp) -> Result<()> {
     sql("UPDATE hubs SET blocked_at = $2, access_token_id = NULL, shown_access_token_id = NULL, \
-         refresh_token_hash = NULL, refresh_expires_at = NULL, claim_key_hash = NULL \
-         WHERE hub_uuid = $1")
+         refresh_token_hash = NULL, refresh_expires_at = NULL, claim_key_hash = NULL, \
+         claim_proof_hash = NULL WHERE hub_uuid = $1")
     .bind(hub_uuid)
     .bind(now)
     .run(tx)
     .await
 }
 
-/// Deletes the tokens and claim keys of all hubs of the tenant. The rows are locked in key order,
-/// as uploads lock them.
-pub async fn revoke_all(tx: &mut Tx, scope: &Scope) -> Result<u64> {
-    sql("UPDATE hubs SET access_token_id = NULL, shown_access_token_id = NULL, \
-         refresh_token_hash = NULL, refresh_expires_at = NULL, claim_key_hash = NULL \
-         WHERE hub_uuid IN (SELECT hub_uuid FROM hubs WHERE tenant_uuid = $1 ORDER BY hub_uuid")
-    .for_update(tx)
-    .push(")")
-    .bind(scope.tenant_uuid())
-    .execute(tx)
-    .await
-}
-
 /// All hubs, and those with telemetry after `online_since`.
 pub async fn count_all(conn: &mut Conn, online_since: Timestamp) -> Result<(i64, i64)> {
-    sql("SELECT COUNT(*), COUNT(CASE WHEN last_telemetry_at > $1 THEN 1 END) FROM hubs")
-        .bind(online_since)
-        .one(conn)
-        .await
+    sql("SELECT COUNT(*), COUNT(CASE WHEN last_telemetry_at > $1 THEN 1 END) FROM hubs \
+         WHERE released_at IS NULL")
+    .bind(online_since)
+    .one(conn)
+    .await
 }
 
 /// The tokens stay revoked.
 pub async fn unblock(tx: &mut Tx, hub_uuid: HubUuid) -> Result<()> {
     sql("UPDATE hubs SET blocked_at = NULL WHERE hub_uuid = $1").bind(hub_uuid).run(tx).await
+}
+
+/// A hub that is to be released.
+#[derive(sqlx::FromRow)]
+pub struct Releasable {
+    pub tenant_uuid: TenantUuid,
+    pub device_instance_id: String,
+    pub hub_identifier: Option<String>,
+    pub owner_user_uuid: Option<UserUuid>,
+    pub blocked_at: Option<Timestamp>,
+    pub released_at: Option<Timestamp>,
+}
+
+/// The hub, locked until the transaction ends, whether or not it is released. Without a scope: of
+/// any tenant.
+pub async fn lock_releasable(tx: &mut Tx, scope: Option<&Scope>, hub_uuid: HubUuid) -> Result<Option<Releasable>> {
+    let mut statement = sql("SELECT tenant_uuid, device_instance_id, hub_identifier, \
+         owner_user_uuid, blocked_at, released_at FROM hubs WHERE hub_uuid = $1")
+    .bind(hub_uuid);
+    if let Some(scope) = scope {
+        statement = statement.push(" AND tenant_uuid = ").push_bind(scope.tenant_uuid());
+    }
+    statement.for_update(tx).optional(tx).await
+}
+
+const RELEASE: &str = "UPDATE hubs SET released_at = $2, access_token_id = NULL, \
+    shown_access_token_id = NULL, refresh_token_hash = NULL, refresh_expires_at = NULL, \
+    claim_key_hash = NULL, claim_proof_hash = NULL, owner_user_uuid = NULL WHERE ";
+
+/// Frees the hub's hardware, and deletes its tokens and its claim key.
+pub async fn release(tx: &mut Tx, hub_uuid: HubUuid, now: Timestamp) -> Result<()> {
+    sql(RELEASE).push("hub_uuid = $1").bind(hub_uuid).bind(now).run(tx).await
+}
+
+/// As [`release`], for all hubs of the tenant. The rows are locked in key order, as uploads lock
+/// them. Returns how many there were.
+pub async fn release_all(tx: &mut Tx, scope: &Scope, now: Timestamp) -> Result<u64> {
+    sql(RELEASE)
+        .push(
+            "hub_uuid IN (SELECT hub_uuid FROM hubs \
+             WHERE tenant_uuid = $1 AND released_at IS NULL ORDER BY hub_uuid",
+        )
+        .for_update(tx)
+        .push(")")
+        .bind(scope.tenant_uuid())
+        .bind(now)
+        .execute(tx)
+        .await
 }

@@ -88,6 +88,12 @@ pub async fn forget_undesired(tx: &mut Tx, job: &HubJob) -> Result<()> {
     sql("DELETE FROM hub_apps WHERE hub_job_uuid = $1 AND release_uuid IS NULL").bind(job.hub_job_uuid).run(tx).await
 }
 
+/// Deletes the apps of the hub, as desired and as reported.
+pub async fn delete_all(tx: &mut Tx, hub_uuid: HubUuid) -> Result<()> {
+    sql("DELETE FROM hub_apps WHERE hub_uuid = $1").bind(hub_uuid).run(tx).await?;
+    sql("DELETE FROM hub_installed_apps WHERE hub_uuid = $1").bind(hub_uuid).run(tx).await
+}
+
 pub async fn replace_installed(tx: &mut Tx, hub: &Hub, apps: &[InstalledApp], now: Timestamp) -> Result<()> {
     sql("DELETE FROM hub_installed_apps WHERE hub_uuid = $1").bind(hub.hub_uuid).execute(tx).await?;
     for app in apps {

@@ -28,7 +28,10 @@ pub async fn dispatch(core: &Core, hub_uuid: HubUuid) -> Result<Vec<DesiredJob>>
     }
     let mut tx = core.db.begin().await?;
     // A job that is cancelled before this lock is not dispatched; one that is cancelled later was.
-    hubs::lock_any(&mut tx, hub_uuid).await?;
+    if hubs::find_and_lock(&mut tx, hub_uuid).await?.is_none() {
+        // Released a moment ago, and its jobs with it.
+        return Ok(Vec::new());
+    }
     store::dispatch(&mut tx, hub_uuid, now, now.plus_secs(LEASE_SECS)).await?;
     let open = store::open(&mut tx, hub_uuid, now, MAX_OPEN).await?;
     tx.commit_unaudited("dispatches jobs whose creation was audited").await?;

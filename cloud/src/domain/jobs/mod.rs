@@ -384,6 +384,20 @@ fn not_found() -> Error {
     Error::not_found("job")
 }
 
+const RELEASED: &str = "the hub was released";
+
+/// Cancels all open jobs of a hub that is released and forgets its apps. Returns the number of the
+/// jobs. The caller has locked the hub and writes the audit entry.
+pub async fn end_all(tx: &mut Tx, hub_uuid: HubUuid, now: Timestamp) -> Result<u64> {
+    app_store::delete_all(tx, hub_uuid).await?;
+    store::cancel_all(tx, hub_uuid, RELEASED, now).await
+}
+
+/// Cancels all open jobs of a tenant whose hubs are released, and returns their number.
+pub async fn end_all_of_tenant(tx: &mut Tx, scope: &Scope, now: Timestamp) -> Result<u64> {
+    store::cancel_all_of_tenant(tx, scope, RELEASED, now).await
+}
+
 /// The outcome of a job.
 struct End<'a> {
     status: HubJobStatus,

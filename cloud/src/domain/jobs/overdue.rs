@@ -63,7 +63,10 @@ async fn end(jobs: &Jobs, job: &HubJob, fault: Fault) -> Result<()> {
     let scope = Scope::system("JOBS", job.tenant_uuid);
     let (hub_uuid, hub_job_uuid) = (job.hub_uuid, job.hub_job_uuid);
     let mut tx = jobs.core.db.begin().await?;
-    hubs::lock_any(&mut tx, hub_uuid).await?;
+    if hubs::find_and_lock(&mut tx, hub_uuid).await?.is_none() {
+        // Released a moment ago, and its jobs with it.
+        return Ok(());
+    }
     let now = jobs.core.clock.now();
     let before = store::get(&mut tx, &scope, hub_uuid, hub_job_uuid).await?;
     let Some(before) = before.filter(|job| fault.holds(job, now)) else { return Ok(()) };

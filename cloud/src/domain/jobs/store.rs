@@ -275,6 +275,28 @@ pub async fn cancel_of_policies(
     statement.scalars(tx).await
 }
 
+/// Cancels the open jobs of the hub and returns how many.
+pub async fn cancel_all(tx: &mut Tx, hub_uuid: HubUuid, reason: &str, now: Timestamp) -> Result<u64> {
+    sql("UPDATE hub_jobs SET status = 'CANCELLED', detail = $2, updated_at = $3, finished_at = $3 \
+         WHERE hub_uuid = $1 AND finished_at IS NULL")
+    .bind(hub_uuid)
+    .bind(reason)
+    .bind(now)
+    .execute(tx)
+    .await
+}
+
+/// As [`cancel_all`], of all hubs of the tenant.
+pub async fn cancel_all_of_tenant(tx: &mut Tx, scope: &Scope, reason: &str, now: Timestamp) -> Result<u64> {
+    sql("UPDATE hub_jobs SET status = 'CANCELLED', detail = $2, updated_at = $3, finished_at = $3 \
+         WHERE tenant_uuid = $1 AND finished_at IS NULL")
+    .bind(scope.tenant_uuid())
+    .bind(reason)
+    .bind(now)
+    .execute(tx)
+    .await
+}
+
 /// Notes that a person cancelled the job.
 pub async fn note_cancelled_by_person(tx: &mut Tx, hub_job_uuid: HubJobUuid) -> Result<()> {
     sql("UPDATE hub_jobs SET cancelled_by_person = TRUE WHERE hub_job_uuid = $1").bind(hub_job_uuid).run(tx).await

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use crate::audit::Audit;
 use crate::authz::Scope;
 use crate::core::Core;
+use crate::db::Tx;
 use crate::domain::hubs;
 use crate::error::{Error, Result};
 
@@ -82,4 +83,15 @@ async fn delete(core: &Core, scope: &Scope, hub_uuid: HubUuid, setup_delegation_
     let before = before.ok_or_else(|| Error::not_found("setup delegation"))?;
     let audit = Audit::new(scope, "setup_delegation.delete", setup_delegation_id, core.clock.now());
     tx.commit(audit.changed(Some(before.state()), None)).await
+}
+
+/// Ends all delegations of a hub that is released, and returns their number. The caller has locked
+/// the hub and writes the audit entry.
+pub async fn delete_all(tx: &mut Tx, hub_uuid: HubUuid) -> Result<u64> {
+    store::delete_all(tx, hub_uuid).await
+}
+
+/// As [`delete_all`], of all hubs of the tenant.
+pub async fn delete_all_of_tenant(tx: &mut Tx, scope: &Scope) -> Result<u64> {
+    store::delete_all_of_tenant(tx, scope).await
 }

@@ -123,3 +123,11 @@ pub async fn delete(tx: &mut Tx, scope: &Scope, hub_uuid: HubUuid, id: i64) -> R
     .optional(tx)
     .await
 }
+
+pub async fn delete_all(tx: &mut Tx, hub_uuid: HubUuid) -> Result<u64> {
+    sql("DELETE FROM setup_delegations WHERE hub_uuid = $1").bind(hub_uuid).execute(tx).await
+}
+
+pub async fn delete_all_of_tenant(tx: &mut Tx, scope: &Scope) -> Result<u64> {
+    sql("DELETE FROM setup_delegations WHERE tenant_uuid = $1").bind(scope.tenant_uuid()).execute(tx).await
+}

@@ -166,6 +166,6 @@ async fn of_hub(
     after: Option<i64>,
     subject: Subject,
 ) -> Result<Subscription> {
-    hubs::require(&mut streams.core.db.read().await?, &auth.scope, hub_uuid).await?;
+    hubs::require_past_or_present(&mut streams.core.db.read().await?, &auth.scope, hub_uuid).await?;
     Subscription::open(streams, auth.scope, auth.caller, subject, after).await
 }

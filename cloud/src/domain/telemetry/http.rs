@@ -171,7 +171,7 @@ async fn read(
     slice: Slice,
 ) -> Result<(Vec<StoredRecord>, i64)> {
     let mut conn = ingest.core.db.read().await?;
-    hubs::require(&mut conn, scope, hub_uuid).await?;
+    hubs::require_past_or_present(&mut conn, scope, hub_uuid).await?;
     store::list(&mut conn, table, scope, hub_uuid, between, direction, slice).await
 }
 

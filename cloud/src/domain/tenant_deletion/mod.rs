@@ -8,24 +8,25 @@ use serde_json::json;
 use crate::audit::Audit;
 use crate::authz::permission::OWN;
 use crate::authz::{Scope, require};
-use crate::domain::certificates::{self, RevocationReason};
-use crate::domain::hubs::{self, Hubs};
+use crate::domain::hubs::Hubs;
 use crate::domain::tenants::{self, Locked};
-use crate::domain::{claim_codes, invitations, transfers};
+use crate::domain::{claim_codes, hub_release, invitations, transfers};
 use crate::error::Result;
 
 /// Deletes the tenant and everything that could still act for it or join it: members and API keys
-/// no longer find it, the tokens and certificates of its hubs and its claim codes are revoked, and
-/// pending invitations and transfers are cancelled. When this returns, the deletion is in effect on
-/// every replica.
+/// no longer find it, its hubs are released, its claim codes are revoked, and pending invitations
+/// and transfers are cancelled. When this returns, the deletion is in effect on every replica.
 pub async fn delete(hubs: &Hubs, scope: &Scope) -> Result<()> {
     let now = hubs.core.clock.now();
     let Locked { mut tx, name, role } = tenants::locked(&hubs.core, scope).await?;
     require(role, OWN)?;
     tenants::mark_deleted(&mut tx, scope, now).await?;
+    let ended = hub_release::release_all(&mut tx, scope, now).await?;
     let detail = json!({
-        "hubs": hubs::revoke_all(&mut tx, scope).await?,
-        "certificates": certificates::revoke_all(&mut tx, scope, RevocationReason::TenantDeleted, now).await?,
+        "hubs": ended.hubs,
+        "certificates": ended.certificates,
+        "jobs": ended.jobs,
+        "setupDelegations": ended.setup_delegations,
         "claimCodes": claim_codes::revoke_all(&mut tx, scope, now).await?,
         "invitations": invitations::revoke_all_open(&mut tx, scope, now).await?,
         "transfers": transfers::cancel_all(&mut tx, scope, now).await?,

@@ -9,7 +9,7 @@ use super::limits_store as store;
 use crate::audit::Audit;
 use crate::authn::user::User;
 use crate::core::Core;
-use crate::db::Tx;
+use crate::db::{Conn, Tx};
 use crate::error::{Error, Result};
 use crate::http::check::Check;
 
@@ -120,4 +120,10 @@ pub async fn replace(core: &Core, admin: &User, tenant_uuid: TenantUuid, limits:
 pub async fn api_keys(tx: &mut Tx, tenant_uuid: TenantUuid) -> Result<i64> {
     let limits = store::lock(tx, tenant_uuid).await?;
     Ok(limits.and_then(|limits| limits.api_keys).unwrap_or(MAX_API_KEYS))
+}
+
+/// How many hubs the tenant may have.
+pub async fn hubs(core: &Core, conn: &mut Conn, tenant_uuid: TenantUuid) -> Result<i64> {
+    let limits = store::get(conn, tenant_uuid).await?;
+    Ok(limits.and_then(|limits| limits.hubs).unwrap_or(core.config.hubs_per_tenant))
 }

@@ -245,6 +245,11 @@ pub async fn lock_shared(tx: &mut Tx, tenant_uuid: TenantUuid) -> Result<bool> {
     store::lock_tenant_shared(tx, tenant_uuid).await
 }
 
+/// As [`lock_shared`], and nobody else holds the lock: what the tenant has can be counted.
+pub async fn lock_exclusively(tx: &mut Tx, tenant_uuid: TenantUuid) -> Result<bool> {
+    store::lock_tenant_exclusively(tx, tenant_uuid).await
+}
+
 /// Whether anybody other than the user could act for the tenant; None if there is no such tenant.
 pub async fn has_others(conn: &mut Conn, tenant_uuid: TenantUuid, user_uuid: UserUuid) -> Result<Option<bool>> {
     store::has_others(conn, tenant_uuid, user_uuid).await

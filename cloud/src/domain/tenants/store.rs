@@ -116,6 +116,15 @@ pub async fn lock_tenant_shared(tx: &mut Tx, tenant_uuid: TenantUuid) -> Result<
         .await
 }
 
+/// As [`lock_tenant`], without its name. Returns false when it is deleted.
+pub async fn lock_tenant_exclusively(tx: &mut Tx, tenant_uuid: TenantUuid) -> Result<bool> {
+    sql("SELECT tenant_uuid FROM tenants WHERE tenant_uuid = $1 AND deleted_at IS NULL")
+        .for_update(tx)
+        .bind(tenant_uuid)
+        .exists(tx)
+        .await
+}
+
 pub async fn rename(tx: &mut Tx, scope: &Scope, name: &str) -> Result<()> {
     sql("UPDATE tenants SET name = $2 WHERE tenant_uuid = $1").bind(scope.tenant_uuid()).bind(name).run(tx).await
 }

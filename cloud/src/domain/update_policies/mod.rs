@@ -453,6 +453,12 @@ async fn delete_once(policies: &Policies, scope: &Scope, policy_uuid: Uuid) -> R
     tx.commit(audit.with(json!({"withdrawnJobs": withdrawn.len()}))).await
 }
 
+/// Deletes the policy of a hub that is to be released, if it has one, and returns their number. It
+/// must run before the hub is locked.
+pub async fn delete_of_hub(tx: &mut Tx, hub_uuid: HubUuid) -> Result<u64> {
+    store::delete_of_hub(tx, hub_uuid).await
+}
+
 /// Withdraws all jobs that were created but not dispatched yet. The number of a tenant's hubs fits
 /// one transaction.
 async fn withdraw_all(

@@ -119,6 +119,11 @@ pub async fn delete(tx: &mut Tx, policy_uuid: Uuid) -> Result<()> {
     sql("DELETE FROM update_policies WHERE policy_uuid = $1").bind(policy_uuid).run(tx).await
 }
 
+/// As [`delete`], of the hub's own policy. Returns how many there were.
+pub async fn delete_of_hub(tx: &mut Tx, hub_uuid: HubUuid) -> Result<u64> {
+    sql("DELETE FROM update_policies WHERE scope = 'HUB' AND hub_uuid = $1").bind(hub_uuid).execute(tx).await
+}
+
 /// The most specific policy that applies to a hub.
 pub async fn of_hub(conn: &mut Conn, hub_uuid: HubUuid) -> Result<Option<Policy>> {
     sql("SELECT ")

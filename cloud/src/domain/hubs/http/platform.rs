@@ -7,7 +7,8 @@ use hub_protocol::{HubUuid, TenantUuid, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::super::{self as hubs, store};
+use super::super as hubs;
+use super::super::store::{self, PlatformHubRow};
 use super::tenant::HubSummaryResponse;
 use crate::authn::Authn;
 use crate::authz::PlatformAdmin;
@@ -17,7 +18,7 @@ use crate::error::Result;
 use crate::http::answer::Answer;
 use crate::http::check::Check;
 use crate::http::extract::{Path, Query};
-use crate::http::operation::operation;
+use crate::http::operation::{operation, operation_failing};
 use crate::http::page::{Listed, Page};
 use crate::http::paths::SnakeCaseHubPath;
 
@@ -35,7 +36,7 @@ where
         )
         .api_route(
             "/platform/hubs/{hub_uuid}/block",
-            post_with(block, operation("hubs.block", "platform", "Block a hub and revoke its tokens")),
+            post_with(block, operation_failing(&[409], "hubs.block", "platform", "Block a hub and revoke its tokens")),
         )
         .api_route(
             "/platform/hubs/{hub_uuid}/unblock",
@@ -70,6 +71,9 @@ impl HubSearch {
 pub struct PlatformHubResponse {
     /// The tenant that the hub belongs to.
     tenant_uuid: TenantUuid,
+    /// When the tenant released it, with its hardware; null when it did not. Its records are still
+    /// the tenant's.
+    released_at: Option<Timestamp>,
     #[serde(flatten)]
     hub: HubSummaryResponse,
 }
@@ -84,9 +88,10 @@ async fn list(
     let now = core.clock.now();
     let mut conn = core.db.read().await?;
     let (hubs, total) = store::list_all(&mut conn, search.as_deref(), page.slice()).await?;
-    let shown = hubs
-        .into_iter()
-        .map(|row| PlatformHubResponse { tenant_uuid: row.tenant_uuid, hub: HubSummaryResponse::new(row.hub, now) });
+    let shown = hubs.into_iter().map(|PlatformHubRow { tenant_uuid, released_at, hub }| {
+        let hub = HubSummaryResponse::new(hub, now);
+        PlatformHubResponse { tenant_uuid, released_at, hub }
+    });
     Ok(page.listed(shown.collect(), total))
 }
 

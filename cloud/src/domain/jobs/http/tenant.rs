@@ -218,7 +218,7 @@ async fn read(
     slice: Slice,
 ) -> Result<(Vec<HubJobResponse>, i64)> {
     let mut conn = jobs.core.db.read().await?;
-    hubs::require(&mut conn, scope, hub_uuid).await?;
+    hubs::require_past_or_present(&mut conn, scope, hub_uuid).await?;
     let (jobs, total) = store::list(&mut conn, scope, hub_uuid, direction, slice).await?;
     Ok((jobs.into_iter().map(HubJobResponse::from).collect(), total))
 }
@@ -246,7 +246,7 @@ async fn page(
 
 /// The job of a hub, or 404 if the hub or the job does not exist.
 async fn find(conn: &mut Conn, scope: &Scope, hub_uuid: HubUuid, job_uuid: HubJobUuid) -> Result<HubJob> {
-    hubs::require(conn, scope, hub_uuid).await?;
+    hubs::require_past_or_present(conn, scope, hub_uuid).await?;
     store::get(conn, scope, hub_uuid, job_uuid).await?.ok_or_else(jobs::not_found)
 }
 
