@@ -217,8 +217,8 @@ impl StateDir {
         })
     }
 
-    /// The idempotency key of this hub's claims: one whose answer was lost can be repeated with the
-    /// same code.
+    /// The idempotency key of this hub's claims, which never changes: a claim whose answer was lost
+    /// can be repeated with the same code, and another claim comes from the same hub.
     pub async fn claim_key(&self) -> io::Result<String> {
         self.on_disk(|path| generated_once(path, CLAIM_KEY_FILE)).await
     }

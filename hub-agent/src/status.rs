@@ -93,6 +93,9 @@ pub struct Status {
     /// When the hub's client certificate expires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub certificate_not_after: Option<Timestamp>,
+    /// Why the service issues no client certificate, although it requires one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub certificate_refused: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -136,7 +139,13 @@ impl Agent {
         let (state, credentials, reason) = match access {
             Access::Unclaimed => (AccessState::Unclaimed, None, contact.claim_refused),
             Access::Granted(credentials) => (AccessState::Claimed, Some(credentials), None),
-            Access::Refused { credentials, reason } => (AccessState::Refused, Some(credentials), Some(reason)),
+            Access::Refused { credentials, reason } => {
+                let reason = match contact.claim_refused {
+                    Some(refused) => format!("{reason}; the last claim failed: {refused}"),
+                    None => reason,
+                };
+                (AccessState::Refused, Some(credentials), Some(reason))
+            }
         };
         let stats = self.spool.stats();
         let not_accepted = self.uploads.not_accepted();
@@ -179,6 +188,7 @@ impl Agent {
             job: jobs.job,
             installed_apps: jobs.installed,
             certificate_not_after: self.service.certificate_not_after(),
+            certificate_refused: contact.certificate_refused,
         }
     }
 }
@@ -289,6 +299,9 @@ impl Status {
         if let Some(until) = self.certificate_not_after {
             line("Certificate", format!("valid for {}", span(until.as_secs() - now.as_secs())));
         }
+        if let Some(reason) = &self.certificate_refused {
+            line("Certificate", format!("NONE: {reason}"));
+        }
         if self.update.on_trial {
             line(
                 "Update",
@@ -396,6 +409,7 @@ mod tests {
                 restarts: 3,
             }]),
             certificate_not_after: Some(Timestamp::from_micros(7_200_000_000)),
+            certificate_refused: None,
         }
     }
 

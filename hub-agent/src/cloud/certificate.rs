@@ -10,6 +10,9 @@ use crate::identity::{Credentials, StateDir};
 
 pub const FILE: &str = "client-certificate.json";
 
+/// The key of the next certificate, from before it is requested until it is stored.
+pub const NEXT_KEY_FILE: &str = "client-certificate.key";
+
 /// A certificate and its key.
 #[derive(Clone, Debug)]
 pub struct Certificate {

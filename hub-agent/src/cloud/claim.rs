@@ -22,7 +22,9 @@ pub enum ClaimError {
     Later(String),
 }
 
-/// Claims this hub. If the hub's owner changes, the content of `spool` is dropped.
+/// Claims this hub. It shows what proves that it is the hub that was claimed before, if it was: its
+/// claim key, which stays the same as long as its state directory, and its refresh token. If the
+/// hub's owner changes, the content of `spool` is dropped.
 pub async fn claim(service: &Service, code: &SecretString, spool: &Spool) -> Result<Credentials, ClaimError> {
     let _renewal = service.renewal.lock().await;
     let result = try_claim(service, code, spool).await;
@@ -31,6 +33,11 @@ pub async fn claim(service: &Service, code: &SecretString, spool: &Spool) -> Res
 }
 
 async fn try_claim(service: &Service, code: &SecretString, spool: &Spool) -> Result<Credentials, ClaimError> {
+    // Credentials that are in force are replaced for the hub that has them only.
+    let held = match &*service.access().borrow() {
+        Access::Unclaimed => None,
+        Access::Granted(credentials) | Access::Refused { credentials, .. } => Some(credentials.clone()),
+    };
     let body = HubClaimRequest {
         claim_code: code.expose_secret().trim().to_owned(),
         device_instance_id: service.device_instance_id().to_owned(),
@@ -39,6 +46,7 @@ async fn try_claim(service: &Service, code: &SecretString, spool: &Spool) -> Res
         hostname: Some(rustix::system::uname().nodename().to_string_lossy().into_owned())
             .filter(|name| !name.is_empty()),
         os: Some(operating_system()),
+        refresh_token: held.as_ref().map(|credentials| credentials.refresh_token.expose_secret().to_owned()),
     };
     let later = |error: &dyn std::fmt::Display| ClaimError::Later(error.to_string());
     let body = serde_json::to_vec(&body).map_err(|error| later(&error))?;
@@ -59,11 +67,7 @@ async fn try_claim(service: &Service, code: &SecretString, spool: &Spool) -> Res
         _ => return Err(ClaimError::Later(answer.reason())),
     }
     let credentials = Credentials::from(answer.data::<HubCredentials>().map_err(|error| later(&error))?);
-    let before = match &*service.access().borrow() {
-        Access::Unclaimed => None,
-        Access::Granted(before) | Access::Refused { credentials: before, .. } => Some(before.tenant_uuid),
-    };
-    if before.is_some_and(|before| before != credentials.tenant_uuid) {
+    if held.is_some_and(|before| before.tenant_uuid != credentials.tenant_uuid) {
         tracing::warn!("this hub has a new owner; the records of the previous owner are dropped");
         spool.forget().await.map_err(|error| later(&error))?;
     }

@@ -1,9 +1,12 @@
 //! Keeps a client certificate in force: the key is generated here and never leaves the hub, the
 //! service issues the certificate, and it is renewed in time. A hub that is claimed again gets a
-//! new one.
+//! new one. A service that requires certificates issues another one only to a hub that shows its
+//! last one, or that asks for its first one again with the same key.
 
+use std::io;
 use std::time::Duration;
 
+use hub_agent::durable;
 use hub_protocol::Timestamp;
 use rcgen::{CertificateParams, KeyPair, PKCS_ECDSA_P256_SHA256};
 use secrecy::ExposeSecret;
@@ -12,10 +15,10 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::certificate::{self, Certificate, CertificateFile};
-use super::http::{CallError, Request, http_client};
+use super::http::{Answer, CallError, Request, http_client};
 use super::service::{Access, Service};
 use crate::backoff::Backoff;
-use crate::identity::Credentials;
+use crate::identity::{Credentials, StateDir};
 
 /// When a service that issues no certificates is asked again.
 const ASK_EVERY: Duration = Duration::from_secs(86_400);
@@ -95,7 +98,7 @@ async fn renew_if_due(
                 backoff.reset();
             }
             tracing::info!(not_after = %certificate.not_after, "this hub has a new client certificate");
-            service.use_certificate(Some(certificate));
+            service.use_certificate(certificate);
             Duration::ZERO
         }
         Ok(None) => ASK_EVERY,
@@ -106,21 +109,58 @@ async fn renew_if_due(
     }
 }
 
+/// The key of the next certificate. It is on disk before it is used: should the answer be lost, the
+/// request is repeated with the same key.
+async fn next_key(state_dir: &StateDir) -> io::Result<KeyPair> {
+    state_dir
+        .on_disk(|path| {
+            let stored = std::fs::read_to_string(path.join(certificate::NEXT_KEY_FILE));
+            if let Some(key) = stored.ok().and_then(|text| KeyPair::from_pem(&text).ok()) {
+                return Ok(key);
+            }
+            let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).map_err(io::Error::other)?;
+            durable::replace(path, certificate::NEXT_KEY_FILE, key.serialize_pem().as_bytes())?;
+            Ok(key)
+        })
+        .await
+}
+
+/// Sends the request, showing a certificate that was set aside: one that has expired may still get
+/// the hub another one. If the service does not accept it, the request is sent without it.
+async fn request_certificate(
+    service: &Service,
+    credentials: &Credentials,
+    request: &Request,
+) -> Result<Answer, CallError> {
+    if let Some(set_aside) = service.set_aside_certificate()
+        && let Ok(answer) = service.call_showing(Some(&set_aside), credentials, request).await
+        && answer.certificate_error().is_none()
+    {
+        return Ok(answer);
+    }
+    service.call_showing(None, credentials, request).await
+}
+
 /// Requests a certificate for a new key and writes both to disk. `None` if this service issues
 /// none.
 async fn enrol(service: &Service, credentials: &Credentials) -> Result<Option<Certificate>, String> {
     let text = |error: &dyn std::fmt::Display| error.to_string();
-    let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).map_err(|error| text(&error))?;
+    let key = next_key(&service.state_dir).await.map_err(|error| text(&error))?;
     // The service decides the subject.
     let csr = CertificateParams::new(vec![credentials.hub_uuid.to_string()])
         .and_then(|params| params.serialize_request(&key)?.pem())
         .map_err(|error| text(&error))?;
     let body = serde_json::to_vec(&IssueRequest { csr }).map_err(|error| text(&error))?;
     let request = Request::post_json(format!("/v1/hubs/{}/certificates", credentials.hub_uuid), body);
-    let answer = match service.call_as(credentials, &request).await {
+    let answer = match request_certificate(service, credentials, &request).await {
         Ok(answer) if matches!(answer.status, 404 | 405 | 501) => return Ok(None),
         Ok(answer) if answer.is_success() => answer,
-        Ok(answer) => return Err(answer.reason()),
+        Ok(answer) => {
+            if answer.certificate_error().is_some() {
+                service.set_certificate_refused(Some(answer.reason()));
+            }
+            return Err(answer.reason());
+        }
         Err(error @ (CallError::NoAccess | CallError::Unreachable(_))) => return Err(text(&error)),
     };
     let issued: IssueResponse = answer.data().map_err(|error| text(&error))?;
@@ -147,6 +187,9 @@ async fn enrol(service: &Service, credentials: &Credentials) -> Result<Option<Ce
         return unusable(&error.to_string());
     }
     service.state_dir.replace(certificate::FILE, json).await.map_err(|error| text(&error))?;
+    if let Err(error) = service.state_dir.remove(certificate::NEXT_KEY_FILE).await {
+        tracing::warn!(%error, "the next client certificate will have the same key");
+    }
     Ok(Some(certificate))
 }
 

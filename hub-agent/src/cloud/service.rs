@@ -20,8 +20,9 @@ use crate::config::{self, ServiceArgs};
 use crate::error::Failure;
 use crate::identity::{Credentials, StateDir};
 
-/// The service's error code for a call without a certificate.
+/// The service's error codes for a call without a certificate, and with one that has expired.
 const NO_CERTIFICATE: &str = "CLIENT_CERTIFICATE_REQUIRED";
+const EXPIRED_CERTIFICATE: &str = "CLIENT_CERTIFICATE_EXPIRED";
 
 /// After this many consecutive failures the certificate is suspected: a service that does not
 /// accept it may end the connection without an answer.
@@ -50,6 +51,8 @@ pub struct Contact {
     pub unreachable: Option<String>,
     /// Why the last claim failed.
     pub claim_refused: Option<String>,
+    /// Why the service issues no client certificate, although it requires one.
+    pub certificate_refused: Option<String>,
     /// It was logged that the service refuses this hub.
     is_refusal_logged: bool,
 }
@@ -64,6 +67,8 @@ pub struct Service {
     certificate_version: AtomicU32,
     /// The service did not accept the last one.
     certificate_refused: AtomicBool,
+    /// Not accepted with ordinary calls, and kept because it may still get the hub another one.
+    set_aside: Mutex<Option<Certificate>>,
     /// Since the service's last answer.
     failures: AtomicU32,
     pub request_timeout: Duration,
@@ -104,6 +109,7 @@ impl Service {
             certificate: watch::Sender::new(certificate),
             certificate_version: AtomicU32::new(0),
             certificate_refused: AtomicBool::new(false),
+            set_aside: Mutex::new(None),
             failures: AtomicU32::new(0),
             request_timeout: args.request_timeout.0,
             state_dir,
@@ -141,6 +147,18 @@ impl Service {
         self.lock_contact().claim_refused = reason;
     }
 
+    /// Logs a refusal once, until a certificate is issued.
+    pub(super) fn set_certificate_refused(&self, reason: Option<String>) {
+        let before = std::mem::replace(&mut self.lock_contact().certificate_refused, reason.clone());
+        if let (None, Some(reason)) = (before, reason) {
+            tracing::error!(
+                reason,
+                "the service issues no client certificate to this hub; claim it again (hub-agent claim) if its key is \
+                 lost. Records are kept meanwhile"
+            );
+        }
+    }
+
     fn lock_contact(&self) -> std::sync::MutexGuard<'_, Contact> {
         self.contact.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -159,24 +177,51 @@ impl Service {
     /// The same, only for the owner of these credentials: data must not reach a tenant that claims
     /// the hub meanwhile.
     pub async fn call_as(&self, credentials: &Credentials, request: &Request) -> Result<Answer, CallError> {
-        let answer = self.send(request, Some(&credentials.access_token)).await?;
-        if answer.status != 401 {
-            return Ok(answer);
-        }
-        if answer.certificate_error().is_some() {
-            // Another token changes nothing.
+        let answer = self.call_showing(None, credentials, request).await?;
+        if answer.status == 401 {
+            // The certificate is refused, or the token right after its renewal: another token would
+            // not help.
             return Err(CallError::Unreachable(answer.reason()));
+        }
+        Ok(answer)
+    }
+
+    /// As [`Service::call_as`], over connections that show this certificate instead of the one in
+    /// use. Also returns a refusal of the certificate.
+    pub(super) async fn call_showing(
+        &self,
+        certificate: Option<&Certificate>,
+        credentials: &Credentials,
+        request: &Request,
+    ) -> Result<Answer, CallError> {
+        let http = match certificate {
+            Some(certificate) => {
+                let http = http_client(&self.args, &self.base, certificate.identity());
+                Some(http.map_err(|error| CallError::Unreachable(error.to_string()))?)
+            }
+            None => None,
+        };
+        let answer = self.send_over(http.as_ref(), request, &credentials.access_token).await?;
+        if answer.status != 401 || answer.certificate_error().is_some() {
+            return Ok(answer);
         }
         let renewed = self.renew(Some(&credentials.access_token)).await?;
         if renewed.tenant_uuid != credentials.tenant_uuid {
             return Err(CallError::NoAccess);
         }
-        let answer = self.send(request, Some(&renewed.access_token)).await?;
-        if answer.status == 401 {
-            // Refused right after the renewal: another renewal would not help.
-            return Err(CallError::Unreachable(answer.reason()));
+        self.send_over(http.as_ref(), request, &renewed.access_token).await
+    }
+
+    async fn send_over(
+        &self,
+        http: Option<&reqwest::Client>,
+        request: &Request,
+        token: &SecretString,
+    ) -> Result<Answer, CallError> {
+        match http {
+            Some(http) => self.exchange(http, request, Some(token)).await,
+            None => self.send(request, Some(token)).await,
         }
-        Ok(answer)
     }
 
     pub fn granted(&self) -> Result<Credentials, CallError> {
@@ -336,8 +381,14 @@ impl Service {
         self.certificate.borrow().as_ref().map(|certificate| certificate.not_after)
     }
 
-    /// Connects with this certificate from now on, or without one.
-    pub(super) fn use_certificate(&self, certificate: Option<Certificate>) {
+    /// Connects with this certificate from now on.
+    pub(super) fn use_certificate(&self, certificate: Certificate) {
+        self.set_certificate_refused(None);
+        self.switch_certificate(Some(certificate), None);
+    }
+
+    fn switch_certificate(&self, certificate: Option<Certificate>, set_aside: Option<Certificate>) {
+        *self.lock_set_aside() = set_aside;
         let identity = certificate.as_ref().and_then(Certificate::identity);
         if self.base.scheme() == "https" {
             match http_client(&self.args, &self.base, identity) {
@@ -349,21 +400,40 @@ impl Service {
         self.certificate_version.fetch_add(1, Ordering::Release);
     }
 
+    fn lock_set_aside(&self) -> std::sync::MutexGuard<'_, Option<Certificate>> {
+        self.set_aside.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The certificate that was set aside, if it can be shown.
+    pub(super) fn set_aside_certificate(&self) -> Option<Certificate> {
+        self.lock_set_aside().clone().filter(|_| self.base.scheme() == "https")
+    }
+
+    /// Connects without the certificate, which stays on disk.
+    fn set_certificate_aside(&self) {
+        let in_use = self.certificate.borrow().clone();
+        self.switch_certificate(None, in_use);
+    }
+
     /// Whether the service has refused a certificate since the last call of this function.
     pub(super) fn take_certificate_refused(&self) -> bool {
         self.certificate_refused.swap(false, Ordering::Relaxed)
     }
 
-    /// Removes the certificate of this version, which the service refused with this code; another
-    /// one is then requested. Returns whether another one, or none, is in use now, so that the call
-    /// is worth repeating.
+    /// Stops using the certificate of this version, which the service refused with this code;
+    /// another one is then requested. An expired one is kept, because the request may have to show
+    /// it. Returns whether another one, or none, is in use now, so that the call is worth
+    /// repeating.
     async fn drop_refused_certificate(&self, version: u32, code: &str) -> bool {
         let is_in_use =
             self.certificate_version.load(Ordering::Acquire) == version && self.certificate_not_after().is_some();
         if is_in_use && code != NO_CERTIFICATE {
             tracing::warn!(code, "the service refuses this hub's client certificate; another one is requested");
             self.certificate_refused.store(true, Ordering::Relaxed);
-            self.remove_certificate().await;
+            match code {
+                EXPIRED_CERTIFICATE => self.set_certificate_aside(),
+                _ => self.remove_certificate().await,
+            }
         }
         self.certificate_version.load(Ordering::Acquire) != version
     }
@@ -378,14 +448,17 @@ impl Service {
         let answer = self.exchange(&http, request, token).await.ok()?;
         tracing::warn!("the service does not accept this hub's client certificate; another one is requested");
         self.certificate_refused.store(true, Ordering::Relaxed);
-        self.remove_certificate().await;
+        self.set_certificate_aside();
         Some(answer)
     }
 
+    /// Connects without a certificate, and forgets the last one and the key of the next.
     pub(super) async fn remove_certificate(&self) {
-        self.use_certificate(None);
-        if let Err(error) = self.state_dir.remove(certificate::FILE).await {
-            tracing::warn!(%error, "an old client certificate cannot be removed");
+        self.switch_certificate(None, None);
+        for file in [certificate::FILE, certificate::NEXT_KEY_FILE] {
+            if let Err(error) = self.state_dir.remove(file).await {
+                tracing::warn!(%error, file, "an old client certificate cannot be removed");
+            }
         }
     }
 }

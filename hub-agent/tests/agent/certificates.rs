@@ -61,10 +61,11 @@ impl Front {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let front = Self { address: listener.local_addr().unwrap(), shown: Arc::default(), refuses: Arc::default() };
         let (serving, service) = (front.clone(), hub.service.address);
+        let shown_ports = hub.fleet(|fleet| fleet.shown_ports.clone());
         tokio::spawn(async move {
             loop {
                 let (stream, _) = listener.accept().await.unwrap();
-                let (acceptor, serving) = (acceptor.clone(), serving.clone());
+                let (acceptor, serving, shown_ports) = (acceptor.clone(), serving.clone(), shown_ports.clone());
                 tokio::spawn(async move {
                     let Ok(mut inside) = acceptor.accept(stream).await else { return };
                     let is_shown = inside.get_ref().1.peer_certificates().is_some();
@@ -73,6 +74,9 @@ impl Front {
                         return;
                     }
                     let mut outside = TcpStream::connect(service).await.unwrap();
+                    if is_shown {
+                        shown_ports.lock().unwrap().insert(outside.local_addr().unwrap().port());
+                    }
                     let _ = tokio::io::copy_bidirectional(&mut inside, &mut outside).await;
                 });
             }
@@ -208,4 +212,80 @@ async fn a_refused_certificate_is_replaced_and_the_token_is_kept() {
         assert_eq!((stored.refreshes, stored.fleet.certificate_requests.len()), (refreshes, 2));
     });
     assert_eq!(stop(&mut agent).await, Some(0));
+}
+
+/// The agent of this hub, behind TLS.
+fn run_behind(front: &Front, hub: &Hub) -> tokio::process::Command {
+    hub.fleet(|fleet| std::fs::write(hub.site.path("ca.pem"), fleet.authority.pem()).unwrap());
+    let mut agent = hub.run_at(&front.url());
+    agent.arg("--ca-file").arg(hub.site.path("ca.pem"));
+    agent.env_remove("SSL_CERT_FILE").env_remove("SSL_CERT_DIR");
+    agent
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_expired_certificate_is_shown_to_get_another_one() {
+    let hub = Hub::new().await;
+    let front = Front::start(&hub).await;
+    hub.fleet(|fleet| (fleet.certificate_secs, fleet.certificates_required) = (Some(86_400), true));
+    let mut agent = run_behind(&front, &hub).spawn().unwrap();
+    until_status(&hub.site, |status| !status["certificateNotAfter"].is_null()).await;
+    hub.service.change(|stored| {
+        stored.fleet.certificate_refused = Some(("CLIENT_CERTIFICATE_EXPIRED", 2));
+        stored.desire(json!({}));
+    });
+    hub.service.until("another one", |stored| (stored.fleet.certificate_requests.len() == 2).then_some(())).await;
+    let status = until_status(&hub.site, |status| !status["certificateNotAfter"].is_null()).await;
+    assert!(status["certificateRefused"].is_null(), "{status}");
+    assert_eq!(stop(&mut agent).await, Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hub_that_lost_its_key_says_so_and_begins_anew_with_a_claim() {
+    let hub = Hub::new().await;
+    let front = Front::start(&hub).await;
+    hub.fleet(|fleet| (fleet.certificate_secs, fleet.certificates_required) = (Some(86_400), true));
+    let mut agent = run_behind(&front, &hub).spawn().unwrap();
+    until_status(&hub.site, |status| !status["certificateNotAfter"].is_null()).await;
+    assert_eq!(stop(&mut agent).await, Some(0));
+    assert!(!hub.site.state().join("client-certificate.key").exists());
+
+    std::fs::remove_file(hub.site.state().join("client-certificate.json")).unwrap();
+    let mut agent = run_behind(&front, &hub).spawn().unwrap();
+    let status = until_status(&hub.site, |status| !status["certificateRefused"].is_null()).await;
+    assert!(status["certificateRefused"].as_str().unwrap().contains("CLIENT_CERTIFICATE_REQUIRED"), "{status}");
+    assert_eq!(status["access"], "CLAIMED", "its token is in force: {status}");
+
+    hub.service.change(|stored| stored.unblock_with("3333-3333-3333-3333"));
+    let mut claim = hub.site.command("claim");
+    claim.args(["--code", "3333-3333-3333-3333"]);
+    assert_eq!(super::output(claim).await.status.code(), Some(0));
+    let status = until_status(&hub.site, |status| !status["certificateNotAfter"].is_null()).await;
+    assert!(status["certificateRefused"].is_null(), "{status}");
+    assert_eq!(stop(&mut agent).await, Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_whose_answer_is_lost_is_repeated_with_the_same_key() {
+    let hub = Hub::new().await;
+    // As a service that was reached and whose answer was not: there is no certificate, and the key
+    // stays.
+    let key = hub.site.state().join("client-certificate.key");
+    let public_key = |request: &serde_json::Value| {
+        let csr = request["csr"].as_str().unwrap();
+        let request = rcgen::CertificateSigningRequestParams::from_pem(csr).unwrap();
+        rcgen::PublicKeyData::subject_public_key_info(&request.public_key)
+    };
+    for count in 1..=2 {
+        let mut agent = hub.run().spawn().unwrap();
+        let all = |stored: &super::service::Stored| (stored.fleet.certificate_requests.len() >= count).then_some(());
+        hub.service.until("a request", all).await;
+        assert_eq!(stop(&mut agent).await, Some(0));
+        let mode = std::fs::metadata(&key).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+    hub.fleet(|fleet| {
+        let [first, again] = &fleet.certificate_requests[..] else { panic!("two requests") };
+        assert_eq!(public_key(first), public_key(again));
+    });
 }

@@ -46,3 +46,26 @@ async fn files_of_a_claim_by_root_belong_to_the_agents_user() {
     }
     assert_eq!(std::fs::read_to_string(site.path("elsewhere")).unwrap(), "root's");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_claim_shows_that_it_comes_from_the_hub_that_was_claimed_before() {
+    let (site, reinstalled, service) = (Site::new(1, 1), Site::new(1, 1), Service::start().await);
+    let claim = async |site: &Site, code: &str| {
+        service.change(|stored| stored.unblock_with(code));
+        let mut claim = site.command("claim");
+        claim.args(["--service-url", &service.url(), "--code", code]);
+        let claimed = output(claim).await;
+        assert_eq!(claimed.status.code(), Some(0), "{}", text(&claimed.stderr));
+    };
+    claim(&site, "1111-1111-1111-1111").await;
+    claim(&site, "2222-2222-2222-2222").await;
+    // Another installation, with the state of the first.
+    std::fs::rename(site.state(), reinstalled.state()).unwrap();
+    claim(&reinstalled, "3333-3333-3333-3333").await;
+    service.change(|stored| {
+        let tokens: Vec<_> = stored.claims.iter().map(|claim| claim.get("refreshToken")).collect();
+        assert_eq!(tokens, [None, Some(&"refresh".into()), Some(&"refresh".into())]);
+        assert!(stored.claim_keys[0].len() >= 32, "{:?}", stored.claim_keys);
+        assert!(stored.claim_keys.iter().all(|key| *key == stored.claim_keys[0]), "{:?}", stored.claim_keys);
+    });
+}

@@ -2,12 +2,13 @@
 //! certificates. It checks what it receives, and its file server cuts, delays, replaces and forgets
 //! files on demand.
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
-use axum::extract::{Path, Query, State};
+use axum::extract::{ConnectInfo, Path, Query, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post, put};
@@ -75,6 +76,11 @@ pub struct Fleet {
     /// The validity of issued certificates in seconds; without one the answer is 404.
     pub certificate_secs: Option<i64>,
     pub certificate_requests: Vec<Value>,
+    pub certificates_since_claim: usize,
+    /// Another one since the claim is issued only over a connection that shows one.
+    pub certificates_required: bool,
+    /// The ports of connections to this service that come from one that showed a certificate.
+    pub shown_ports: Arc<Mutex<BTreeSet<u16>>>,
     /// Refuses every call with this code until this many certificates were requested.
     pub certificate_refused: Option<(&'static str, usize)>,
     pub authority: Arc<Authority>,
@@ -103,6 +109,9 @@ impl Default for Fleet {
             installed: Vec::new(),
             certificate_secs: None,
             certificate_requests: Vec::new(),
+            certificates_since_claim: 0,
+            certificates_required: false,
+            shown_ports: Arc::default(),
             certificate_refused: None,
             authority: Arc::new(authority()),
         }
@@ -320,11 +329,22 @@ async fn installed(State(shared): State<Arc<Shared>>, headers: HeaderMap, Json(b
     StatusCode::NO_CONTENT.into_response()
 }
 
-async fn certificate(State(shared): State<Arc<Shared>>, headers: HeaderMap, Json(body): Json<Value>) -> Response {
+async fn certificate(
+    State(shared): State<Arc<Shared>>,
+    ConnectInfo(peer): ConnectInfo<SocketAddr>,
+    headers: HeaderMap,
+    Json(body): Json<Value>,
+) -> Response {
     let mut stored = shared.stored.lock().unwrap();
     if !authorized(&stored, &headers) {
         return problem(401, "TOKEN_INVALID");
     }
+    let fleet = &mut stored.fleet;
+    let is_shown = fleet.shown_ports.lock().unwrap().contains(&peer.port());
+    if fleet.certificates_required && fleet.certificates_since_claim > 0 && !is_shown {
+        return problem(401, "CLIENT_CERTIFICATE_REQUIRED");
+    }
+    fleet.certificates_since_claim += 1;
     let csr = body["csr"].clone();
     stored.fleet.certificate_requests.push(body);
     let secs = stored.fleet.certificate_secs;

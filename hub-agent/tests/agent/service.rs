@@ -51,6 +51,8 @@ pub struct Stored {
     /// Batches that arrived twice with different content.
     pub changed: Vec<String>,
     pub claims: Vec<Value>,
+    /// The idempotency keys of the same.
+    pub claim_keys: Vec<String>,
     pub refreshes: usize,
     pub adapters: Vec<Value>,
     pub telemetry: Vec<Value>,
@@ -113,6 +115,7 @@ impl Service {
             .with_state(shared.clone());
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
+        let app = app.into_make_service_with_connect_info::<SocketAddr>();
         tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
         Self { address, shared }
     }
@@ -241,7 +244,7 @@ async fn check_certificate(
     }
 }
 
-async fn claim(State(shared): State<Arc<Shared>>, Json(body): Json<Value>) -> Response {
+async fn claim(State(shared): State<Arc<Shared>>, headers: HeaderMap, Json(body): Json<Value>) -> Response {
     let mut stored = shared.stored.lock().unwrap();
     if stored.blocked {
         return problem(423, "HUB_BLOCKED");
@@ -264,6 +267,8 @@ async fn claim(State(shared): State<Arc<Shared>>, Json(body): Json<Value>) -> Re
         stored.codes.remove(at);
     }
     stored.claims.push(body);
+    stored.claim_keys.push(headers["idempotency-key"].to_str().unwrap().to_owned());
+    stored.fleet.certificates_since_claim = 0;
     stored.tokens += 1;
     let tenant = stored.tenant.map_or(TENANT.to_owned(), |tenant| tenant.to_string());
     let answer = json!({"hubUuid": HUB, "tenantUuid": tenant, "accessToken": stored.token(stored.tokens), "refreshToken": "refresh",
