@@ -5,6 +5,7 @@ mod api;
 mod check;
 mod contract;
 mod demo;
+mod installed;
 mod keys;
 mod logs;
 mod mail;

@@ -39,7 +39,7 @@ async fn mail_is_delivered_after_outages_of_mail_server_and_service(backend: Bac
     assert_eq!((text(&mail, "sender"), text(&mail, "kind")), ("hubs@example.com", "multipart/alternative"));
     let headers = &mail["headers"];
     assert_eq!(text(headers, "from"), "Hübs <hubs@example.com>");
-    assert_eq!(text(headers, "subject"), format!("Invitation to Tenant of {}", tenant.owner.email));
+    assert_eq!(text(headers, "subject"), "Invitation to a tenant", "no words of anybody else");
     assert_eq!(text(headers, "auto-submitted"), "auto-generated");
     assert!(text(headers, "message-id").ends_with("@example.com>") && headers["date"].is_string(), "{headers}");
     let token = token_in(text(&mail, "text"));
@@ -47,9 +47,23 @@ async fn mail_is_delivered_after_outages_of_mail_server_and_service(backend: Bac
         let part = text(&mail, part);
         let link = format!("https://hubs.example.com/public/invitations/{token}");
         assert!(part.contains(&link) && part.contains(&tenant.owner.email) && part.contains("EDITOR"), "{part}");
+        assert!(part.contains("unverified e-mail address"), "{part}");
     }
     assert!(!text(&mail, "html").contains("src=") && !text(&mail, "html").contains("<script"));
     guest.client.post("/invitations/accept").json(&json!({"token": token})).call().await.expect(200);
+
+    // A stranger's words stay a stranger's: no header has them, and no link is in them.
+    let stranger = Tenant::create(&anyone).await;
+    let path = format!("/tenant/tenants/{}", stranger.tenant_uuid);
+    let name =
+        json!({"name": "Pay at https://evil.example/now\u{2028}Bcc: eve@evil.example <a href='//evil.example'>"});
+    stranger.client.patch(&path).json(&name).call().await.expect(200);
+    let header = json!({"name": "Acme\r\nBcc: eve@evil.example"});
+    stranger.client.patch(&path).json(&header).call().await.expect(400);
+    invite(&stranger, "ben@example.com").await;
+    let mail = server.mail_to("ben@example.com").await;
+    assert!(text(&mail, "text").contains("> Pay at https: //evil. example/now"), "{mail}");
+    assert!(!mail.to_string().contains("evil.example") && !text(&mail, "html").contains("<a href='"), "{mail}");
 
     server.stop().await;
     let late = Person::register(&anyone).await;

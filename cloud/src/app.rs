@@ -14,7 +14,8 @@ use crate::bus::Bus;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::core::Core;
-use crate::db::{Db, migrate};
+use crate::db::migrate::{self, Schema};
+use crate::db::{Db, postgres_name, sqlite_file};
 use crate::domain::accounts::{Accounts, Passwords};
 use crate::domain::hubs::{Changes, CredentialPermits, Hubs};
 use crate::domain::jobs::Jobs;
@@ -56,6 +57,21 @@ impl App {
     }
 }
 
+/// What the commands beside `serve` work with: no endpoints, no workers, no files. Cheap to clone.
+#[derive(Clone)]
+pub struct Base {
+    pub core: Core,
+    pub authn: Authn,
+    pub accounts: Accounts,
+}
+
+impl Deref for Base {
+    type Target = Core;
+    fn deref(&self) -> &Core {
+        &self.core
+    }
+}
+
 /// Lets a handler use a part of the service as its state.
 macro_rules! parts {
     ($($part:ident: $type:ty),*) => {$(
@@ -83,6 +99,23 @@ pub enum StartError {
     DatabaseUrl(#[from] sqlx::Error),
     #[error("the database does not respond: {0}; check database-url, and that the database is running")]
     DatabaseUnavailable(String),
+    #[error(
+        "there is no hub-cloud database at {0}; only `serve`, `migrate` and `demo` create one: start the service first, \
+         or name its settings with --config FILE"
+    )]
+    NoDatabase(String),
+    #[error(
+        "cannot reach the database at {path}: {source}; run the command as the user of the service: \
+         runuser -u hub-cloud -- hub-cloud ..."
+    )]
+    DatabaseFile { path: String, source: std::io::Error },
+    #[error(
+        "the database at {name} lacks {missing} migrations of this version; take a backup, then start the service or \
+         run `hub-cloud migrate`: both apply them"
+    )]
+    OlderDatabase { name: String, missing: usize },
+    #[error("cannot read the schema of the database: {0}")]
+    Schema(Error),
     #[error(
         "a newer version of hub-cloud has migrated this database; run that version, or restore a backup from before its first start"
     )]
@@ -132,6 +165,10 @@ impl StartError {
             Self::Files(_) | Self::NewerDatabase => true,
             Self::DataDir { .. } | Self::MasterKey(MasterKeyError::File { .. }) => false,
             Self::DatabaseUnavailable(_)
+            | Self::NoDatabase(_)
+            | Self::DatabaseFile { .. }
+            | Self::OlderDatabase { .. }
+            | Self::Schema(_)
             | Self::Migrate(_)
             | Self::Keys(_)
             | Self::Oidc(_)
@@ -173,21 +210,66 @@ fn migration_error(db: &Db, error: MigrateError) -> StartError {
     }
 }
 
+impl Base {
+    /// Opens the database that `serve`, `migrate` or `demo` created, and loads the keys. Creates
+    /// and migrates nothing.
+    pub async fn attach(config: Config, clock: Clock) -> Result<Self, StartError> {
+        let url = config.database_url.expose_secret();
+        let name = existing_database(url)?;
+        let db = Db::open_existing(url)?;
+        let schema = migrate::schema(&db).await.map_err(|error| match error.is_database_unavailable() {
+            true => StartError::DatabaseUnavailable(error.to_string()),
+            false => StartError::Schema(error),
+        })?;
+        match schema {
+            Schema::Current => Self::on(config, db, clock).await,
+            Schema::None => Err(StartError::NoDatabase(name)),
+            Schema::Older(missing) => Err(StartError::OlderDatabase { name, missing }),
+            Schema::Newer(_) => Err(StartError::NewerDatabase),
+        }
+    }
+
+    /// On a database with the current schema.
+    async fn on(config: Config, db: Db, clock: Clock) -> Result<Self, StartError> {
+        let now = clock.now();
+        let sealer = open_sealer(&config, &db, now).await?;
+        let keys = Keys::new(sealer.clone());
+        keys.load(&db, now).await.map_err(keys_error)?;
+        let oidc = config.oidc.clone().map(Oidc::new).transpose().map_err(StartError::Oidc)?;
+        let bus = Bus::open(config.bus.as_ref()).await?;
+        let core = Core::new(config, db, clock, sealer, bus);
+        let authn = Authn::new(core.clone(), keys, oidc);
+        let accounts = Accounts { core: core.clone(), authn: authn.clone(), passwords: Arc::new(Passwords::new()) };
+        Ok(Self { core, authn, accounts })
+    }
+
+    /// Closes the database.
+    pub async fn stop(&self) {
+        self.shutdown.cancel();
+        self.db.close().await;
+    }
+}
+
+/// The database for a message, without its password; an error if it is a file that does not exist.
+fn existing_database(url: &str) -> Result<String, StartError> {
+    let Some(file) = sqlite_file(url) else { return Ok(postgres_name(url)?) };
+    let path = std::path::absolute(file).unwrap_or_else(|_| file.to_owned()).display().to_string();
+    match std::fs::metadata(file) {
+        Ok(metadata) if metadata.len() > 0 => Ok(path),
+        Ok(_) => Err(StartError::NoDatabase(path)),
+        Err(source) if source.kind() == std::io::ErrorKind::NotFound => Err(StartError::NoDatabase(path)),
+        Err(source) => Err(StartError::DatabaseFile { path, source }),
+    }
+}
+
 impl App {
     /// Opens the database, migrates its schema, loads the keys and starts the workers.
     pub async fn start(config: Config, clock: Clock) -> Result<Self, StartError> {
         create_data_dir(&config)?;
         let db = Db::open(config.database_url.expose_secret())?;
-        let now = clock.now();
-        migrate::run(&db, now).await.map_err(|error| migration_error(&db, error))?;
-        let sealer = open_sealer(&config, &db, now).await?;
-        let keys = Keys::new(sealer.clone());
-        keys.load(&db, now).await.map_err(keys_error)?;
-        let oidc = config.oidc.clone().map(Oidc::new).transpose().map_err(StartError::Oidc)?;
-        let files = Files::open(&config.files)?;
-        let bus = Bus::open(config.bus.as_ref()).await?;
-        let core = Core::new(config, db, clock, sealer, bus);
-        let authn = Authn::new(core.clone(), keys, oidc);
+        migrate::run(&db, clock.now()).await.map_err(|error| migration_error(&db, error))?;
+        let Base { core, authn, accounts } = Base::on(config, db, clock).await?;
+        let files = Files::open(&core.config.files)?;
 
         let (commits, committed) = Commits::new(core.bus.is_shared());
         let (ingest, writer) = ingest::queue(&core, commits.clone(), Arc::new(|_| ()));
@@ -195,7 +277,7 @@ impl App {
         let channels = Channels::new(commits.clone());
         let releases = Releases { core: core.clone(), files };
         let app = Self(Arc::new(Inner {
-            accounts: Accounts { core: core.clone(), authn: authn.clone(), passwords: Arc::new(Passwords::new()) },
+            accounts,
             hubs: Hubs {
                 core: core.clone(),
                 authn: authn.clone(),
@@ -237,7 +319,7 @@ impl App {
 }
 
 /// Loads the master keys after checking that they include every key this database needs.
-pub async fn open_sealer(config: &Config, db: &Db, now: Timestamp) -> Result<Sealer, StartError> {
+async fn open_sealer(config: &Config, db: &Db, now: Timestamp) -> Result<Sealer, StartError> {
     let mut conn = db.read().await.map_err(read_error)?;
     let registered = stored::registered(&mut conn).await.map_err(read_error)?;
     let holds_unregistered = stored::holds_unregistered(&mut conn).await.map_err(read_error)?;

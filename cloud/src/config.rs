@@ -2,6 +2,7 @@
 //! overrides the file. An unknown key is refused with the nearest known key. Secrets are wrapped,
 //! so that printing a configuration never shows them.
 
+mod file;
 mod files;
 mod mail;
 
@@ -19,6 +20,7 @@ use crate::sealing;
 use files::files;
 use mail::mail;
 
+pub use file::installed;
 pub use files::FilesConfig;
 pub use mail::{Encryption, MailConfig};
 
@@ -123,6 +125,11 @@ pub struct Settings {
     #[arg(long, global = true, env = "HUB_CLOUD_BUILTIN_LOGIN", value_name = "BOOL", action = clap::ArgAction::Set)]
     pub builtin_login: Option<bool>,
 
+    /// Who may create an account with e-mail and password: anybody, people with a pending
+    /// invitation, or nobody [default: open]
+    #[arg(long, global = true, env = "HUB_CLOUD_REGISTRATION", value_name = "WHO")]
+    pub registration: Option<RegistrationPolicy>,
+
     /// OpenID Connect issuer whose access tokens are accepted as well, such as
     /// https://login.example.com
     #[arg(long, global = true, env = "HUB_CLOUD_OIDC_ISSUER", value_name = "URL")]
@@ -218,6 +225,7 @@ pub struct Config {
     pub hub_token_lifetime: Duration,
     pub hub_refresh_lifetime: Duration,
     pub builtin_login: bool,
+    pub registration: RegistrationPolicy,
     pub oidc: Option<OidcConfig>,
     pub mail: Option<MailConfig>,
     pub cors_origins: Vec<HeaderValue>,
@@ -278,6 +286,19 @@ pub enum ClientCertificates {
     Required,
 }
 
+/// Who may create an account with e-mail and password.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RegistrationPolicy {
+    /// Anybody
+    #[default]
+    Open,
+    /// Whoever has a pending invitation to a tenant
+    Invited,
+    /// Nobody; accounts are created on the command line
+    Closed,
+}
+
 /// The external issuer of user tokens.
 #[derive(Clone, Debug)]
 pub struct OidcConfig {
@@ -326,7 +347,7 @@ impl Config {
     /// the result.
     pub fn load(flags: Settings, file: Option<&Path>) -> Result<Self, ConfigError> {
         let file = match file {
-            Some(path) => read_file(path)?,
+            Some(path) => file::read(path)?,
             None => Settings::default(),
         };
         let data_dir = flags.data_dir.or(file.data_dir).unwrap_or_else(|| PathBuf::from("hub-cloud-data"));
@@ -403,13 +424,16 @@ impl Config {
             hubs_per_tenant: i64::from(hubs_per_tenant),
             hub_token_lifetime: lifetime(
                 "hub-token-lifetime",
-                flags.hub_token_lifetime.or(file.hub_token_lifetime).as_deref().unwrap_or("24h"),
+                flags.hub_token_lifetime.as_deref(),
+                file.hub_token_lifetime.as_deref().unwrap_or("24h"),
             )?,
             hub_refresh_lifetime: lifetime(
                 "hub-refresh-lifetime",
-                flags.hub_refresh_lifetime.or(file.hub_refresh_lifetime).as_deref().unwrap_or("30d"),
+                flags.hub_refresh_lifetime.as_deref(),
+                file.hub_refresh_lifetime.as_deref().unwrap_or("30d"),
             )?,
             builtin_login,
+            registration: flags.registration.or(file.registration).unwrap_or_default(),
             oidc,
             mail,
             cors_origins: origins(flags.cors_origins.or(file.cors_origins).as_deref().unwrap_or_default())?,
@@ -461,60 +485,43 @@ fn parts(text: &str) -> impl Iterator<Item = &str> {
     text.split(',').map(str::trim).filter(|part| !part.is_empty())
 }
 
+// Errors do not repeat the values: they may come from the file, see `file`.
+
 fn origins(text: &str) -> Result<Vec<HeaderValue>, ConfigError> {
-    let origin = |part: &str| {
+    let origin = |(number, part): (usize, &str)| {
         let url = reqwest::Url::parse(part).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
         // Browsers send an origin without path and default port, and it is compared as text.
         let exact = url.filter(|url| url.origin().ascii_serialization() == part);
         exact.and_then(|_| HeaderValue::from_str(part).ok()).ok_or_else(|| {
-            ConfigError(format!("cors-origins must list origins such as https://console.example.com, not `{part}`"))
+            ConfigError(format!(
+                "cors-origins must list origins such as https://console.example.com; number {number} is none"
+            ))
         })
     };
-    parts(text).map(origin).collect()
+    (1..).zip(parts(text)).map(origin).collect()
 }
 
 fn networks(text: &str) -> Result<Vec<IpNet>, ConfigError> {
-    let network = |part: &str| {
+    let network = |(number, part): (usize, &str)| {
         let network = part.parse::<IpNet>().or_else(|_| part.parse::<IpAddr>().map(IpNet::from));
-        network.map_err(|_| ConfigError(format!("trusted-proxies must list networks such as 10.0.0.0/8, not `{part}`")))
+        network.map_err(|_| {
+            ConfigError(format!("trusted-proxies must list networks such as 10.0.0.0/8; number {number} is none"))
+        })
     };
-    parts(text).map(network).collect()
+    (1..).zip(parts(text)).map(network).collect()
 }
 
-fn read_file(path: &Path) -> Result<Settings, ConfigError> {
-    let name = path.display();
-    let text = std::fs::read_to_string(path).map_err(|error| {
-        ConfigError(format!("cannot read {name}: {error}; check the path in --config and its permissions"))
-    })?;
-    let table: toml::Table = text.parse().map_err(|error| ConfigError(format!("{name} is not TOML: {error}")))?;
-    let known = known_keys();
-    if let Some(key) = table.keys().find(|key| !known.contains(key)) {
-        let nearest = known
-            .iter()
-            .max_by(|a, b| strsim::jaro_winkler(a, key).total_cmp(&strsim::jaro_winkler(b, key)))
-            .filter(|name| strsim::jaro_winkler(name, key) > 0.7);
-        let hint = match nearest {
-            Some(nearest) => format!("did you mean `{nearest}`?"),
-            None => format!("known keys are {}", known.join(", ")),
-        };
-        return Err(ConfigError(format!("{name}: there is no setting `{key}`; {hint}")));
-    }
-    toml::from_str(&text).map_err(|error| ConfigError(format!("{name}: {error}")))
-}
-
-/// The names of all settings: the long flags.
-fn known_keys() -> Vec<String> {
-    let command = Settings::augment_args(clap::Command::new("settings"));
-    command.get_arguments().filter_map(|arg| arg.get_long().map(str::to_owned)).collect()
-}
-
-/// Parses a duration such as `90s`, `15m`, `24h` or `30d`.
-fn lifetime(key: &str, text: &str) -> Result<Duration, ConfigError> {
+/// Parses a duration such as `90s`, `15m`, `24h` or `30d`: the flag, else what the file contains.
+fn lifetime(key: &str, flag: Option<&str>, filed: &str) -> Result<Duration, ConfigError> {
+    let text = flag.unwrap_or(filed);
     let units = [('s', 1), ('m', 60), ('h', 3600), ('d', 86_400)];
     let found = units.into_iter().find_map(|(unit, secs)| Some((text.trim().strip_suffix(unit)?, secs)));
     match found.map(|(number, unit_secs)| (number.parse::<u32>(), unit_secs)) {
         Some((Ok(number @ 1..=100_000), unit_secs)) => Ok(Duration::from_secs(u64::from(number) * unit_secs)),
-        _ => Err(ConfigError(format!("{key} must be a number and a unit, such as 90s, 15m, 24h or 30d, not `{text}`"))),
+        _ => {
+            let given = flag.map(|flag| format!(", not `{flag}`")).unwrap_or_default();
+            Err(ConfigError(format!("{key} must be a number and a unit, such as 90s, 15m, 24h or 30d{given}")))
+        }
     }
 }
 
@@ -544,12 +551,6 @@ mod tests {
         let config = load("listen = 'localhost:8081'").expect("a configuration");
         assert_eq!(config.listen, SocketAddr::from(([127, 0, 0, 1], 8081)));
         assert!(listen_address("localhost").is_err() && listen_address(":8080").is_err());
-    }
-
-    #[test]
-    fn unknown_key_is_refused_with_the_nearest_known_key() {
-        let error = load("lisen = '127.0.0.1:1'").expect_err("a refusal").to_string();
-        assert!(error.contains("there is no setting `lisen`; did you mean `listen`?"), "{error}");
     }
 
     #[test]

@@ -2,16 +2,19 @@
 //! selected command.
 
 use std::ffi::OsStr;
+use std::fs::File;
 use std::io::{ErrorKind, IsTerminal, Write};
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use hub_cloud::admin;
-use hub_cloud::app::{App, StartError};
+use hub_cloud::app::{App, Base, StartError};
 use hub_cloud::clock::Clock;
-use hub_cloud::config::{AccessLog, Config, ConfigError, LogFormat, SETTINGS, Settings};
+use hub_cloud::config::{self, AccessLog, Config, ConfigError, LogFormat, SETTINGS, Settings};
 use hub_cloud::demo;
+use hub_cloud::domain::accounts::Locked;
 use hub_cloud::error::Error;
 use hub_cloud::http::access_log;
 use hub_cloud::http::router;
@@ -40,7 +43,8 @@ struct Cli {
     #[command(subcommand)]
     command: Command,
 
-    /// Configuration file (TOML). Its keys are the names of the flags
+    /// Configuration file (TOML). Its keys are the names of the flags [default:
+    /// /etc/hub-cloud/config.toml, if it exists]
     #[arg(long, global = true, env = "HUB_CLOUD_CONFIG", value_name = "FILE", help_heading = SETTINGS)]
     config: Option<PathBuf>,
 
@@ -53,8 +57,7 @@ Examples:
   hub-cloud demo                                    run service, hub and client on this machine
   hub-cloud serve                                   serve on 127.0.0.1:8080, with keys and database
                                                     in ./hub-cloud-data
-  hub-cloud check --config /etc/hub-cloud/config.toml
-                                                    find configuration faults before a start
+  hub-cloud check                                   find configuration faults before a start
 
 Options win over the environment, the environment over the file.
 
@@ -68,7 +71,7 @@ enum Command {
     /// Apply pending migrations to the database and exit
     #[command(after_help = MIGRATE_HELP)]
     Migrate,
-    /// Create a platform administrator
+    /// Create, list and demote platform administrators; help people who cannot log in
     #[command(subcommand, after_help = ADMIN_HELP)]
     Admin(AdminCommand),
     /// List and replace the master keys and the token signing keys; the service may keep running
@@ -118,20 +121,28 @@ const MIGRATE_HELP: &str = "\
 `serve` does this at its start. Run it beforehand to separate a long migration from the start of the
 service. Take a backup first: there is no migration back.
 
-Example: hub-cloud migrate --config /etc/hub-cloud/config.toml";
+Example: runuser -u hub-cloud -- hub-cloud migrate";
 
 const ADMIN_HELP: &str = "\
-Use the settings of the service and run it as the service's user, as for a packaged service:
-  runuser -u hub-cloud -- hub-cloud admin create --config /etc/hub-cloud/config.toml \\
-      --email ada@example.com --password-stdin < password.txt";
+These commands work on the database of the service, which may keep running, and never create one.
+Without --config they use /etc/hub-cloud/config.toml, if it exists.
+
+Examples:
+  hub-cloud admin create --email ada@example.com --password-stdin < password.txt
+  hub-cloud admin list
+  hub-cloud admin revoke --email ada@example.com";
 
 const KEYS_HELP: &str = "\
-Use the settings of the service and run it as the service's user, as for a packaged service:
-  runuser -u hub-cloud -- hub-cloud keys list --config /etc/hub-cloud/config.toml";
+These commands work on the database of the service, which may keep running, and never create one.
+Without --config they use /etc/hub-cloud/config.toml, if it exists.
+
+Example: hub-cloud keys list";
 
 const CA_HELP: &str = "\
-Use the settings of the service and run it as the service's user, as for a packaged service:
-  runuser -u hub-cloud -- hub-cloud ca list --config /etc/hub-cloud/config.toml";
+These commands work on the database of the service, which may keep running, and never create one.
+Without --config they use /etc/hub-cloud/config.toml, if it exists.
+
+Example: hub-cloud ca list";
 
 const CHECK_HELP: &str = "\
 Checks settings, keys, database, file store, TLS certificate and every server that the settings name.
@@ -140,7 +151,7 @@ It changes nothing and may run while the service runs. Run it as the service's u
 
 Examples:
   hub-cloud check
-  runuser -u hub-cloud -- hub-cloud check --config /etc/hub-cloud/config.toml --json";
+  runuser -u hub-cloud -- hub-cloud check --json";
 
 const DEMO_HELP: &str = "\
 Account, database, hub state and logs are stored in ./hub-cloud-data/demo (--data-dir selects another
@@ -151,6 +162,14 @@ Examples:
   hub-cloud demo
   hub-cloud demo --speed 10
   hub-cloud demo --bluez";
+
+const UNLOCK_HELP: &str = "\
+Examples:
+  hub-cloud admin unlock --email ada@example.com
+  hub-cloud admin unlock --address 192.0.2.7";
+
+const RESET_HELP: &str = "\
+Example: hub-cloud admin reset-password --email ada@example.com --password-stdin < password.txt";
 
 #[derive(Subcommand)]
 enum AdminCommand {
@@ -164,18 +183,64 @@ enum AdminCommand {
         #[arg(long, required = true)]
         password_stdin: bool,
     },
+    /// List the platform administrators, with their logins
+    #[command(after_help = "Example: hub-cloud admin list")]
+    List {
+        /// Print one JSON object: {"administrators": [{"userUuid", "email", "nickname",
+        /// "createdAt", "logins", "lastLoginAt"}]}
+        #[arg(long)]
+        json: bool,
+    },
+    /// Take the role of platform administrator from an account and end all its logins, at once
+    #[command(after_help = "Example: hub-cloud admin revoke --email ada@example.com")]
+    Revoke {
+        /// E-mail address of the account
+        #[arg(long)]
+        email: String,
+        /// End the logins only; works for every account
+        #[arg(long)]
+        keep_role: bool,
+    },
+    /// Let somebody log in whose failed logins delay the next ones
+    #[command(after_help = UNLOCK_HELP)]
+    Unlock {
+        #[command(flatten)]
+        locked: LockedArgs,
+    },
+    /// Set the password of an account, end its logins and clear what delays them
+    #[command(after_help = RESET_HELP)]
+    ResetPassword {
+        /// E-mail address of the account
+        #[arg(long)]
+        email: String,
+        /// Read the password, 8 to 200 characters, from the first line of standard input
+        #[arg(long, required = true)]
+        password_stdin: bool,
+    },
+}
+
+/// Who is to be unlocked: exactly one of them.
+#[derive(Args)]
+#[group(required = true, multiple = false)]
+struct LockedArgs {
+    /// E-mail address of the account: clears what was counted against it, from any address
+    #[arg(long)]
+    email: Option<String>,
+    /// IP address: clears the logins and registrations that were counted against it
+    #[arg(long)]
+    address: Option<IpAddr>,
 }
 
 #[derive(Subcommand)]
 enum KeysCommand {
     /// List the master keys, with the number of secrets sealed with each, and the signing keys
-    #[command(after_help = "Example: hub-cloud keys list --config /etc/hub-cloud/config.toml")]
+    #[command(after_help = "Example: hub-cloud keys list")]
     List,
     /// Create a new master key, reseal every secret with it, and create a new signing key
     #[command(after_help = ROTATE_HELP)]
     Rotate,
     /// Remove a master key that no secret is sealed with
-    #[command(after_help = "Example: hub-cloud keys forget 1f3a5c7e --config /etc/hub-cloud/config.toml")]
+    #[command(after_help = "Example: hub-cloud keys forget 1f3a5c7e")]
     Forget {
         /// Id of the key, as shown by `hub-cloud keys list`
         id: String,
@@ -185,7 +250,7 @@ enum KeysCommand {
 #[derive(Subcommand)]
 enum CaCommand {
     /// List the authorities, with the number of unexpired certificates of each
-    #[command(after_help = "Example: hub-cloud ca list --config /etc/hub-cloud/config.toml")]
+    #[command(after_help = "Example: hub-cloud ca list")]
     List,
     /// Create a new root and an issuing authority below it
     #[command(after_help = CA_ROTATE_HELP)]
@@ -196,14 +261,14 @@ const CA_ROTATE_HELP: &str = "\
 Running services start to issue from the new authority after one minute. Certificates issued under
 the old root stay valid until they expire, and the old root stays in the bundle until then.
 
-Example: hub-cloud ca rotate --config /etc/hub-cloud/config.toml";
+Example: hub-cloud ca rotate";
 
 const ROTATE_HELP: &str = "\
 Running services that share the file master.key load the new key immediately. If the setting
 master-key holds the keys, no master key is created. In that case set it to OLD,NEW on all replicas,
 then to NEW,OLD, run this command, then set it to NEW. The command may be interrupted and run again.
 
-Example: hub-cloud keys rotate --config /etc/hub-cloud/config.toml";
+Example: hub-cloud keys rotate";
 
 /// A failed command: its exit code and the message for the operator.
 struct Failure {
@@ -312,9 +377,10 @@ fn main() -> ExitCode {
     if !matches!(cli.command, Command::Release(_)) {
         rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
     }
+    let file = config_file(&cli);
     let config = match &cli.command {
-        Command::Demo(_) => demo::config(cli.settings, cli.config.as_deref()),
-        _ => Config::load(cli.settings, cli.config.as_deref()),
+        Command::Demo(_) => demo::config(cli.settings, file.as_deref()),
+        _ => Config::load(cli.settings, file.as_deref()),
     };
     let config = match config {
         Ok(config) => config,
@@ -328,8 +394,8 @@ fn main() -> ExitCode {
         Command::Demo(_) => Ok(()),
         command => start_logging(matches!(command, Command::Serve), &config),
     };
-    if let Err(error) = logging {
-        eprintln!("hub-cloud: log: {error}");
+    if logging.is_err() {
+        eprintln!("hub-cloud: log must be error, warn, info, debug, or a filter such as hub_cloud=debug");
         return ExitCode::from(CONFIG_REFUSED);
     }
     // One TLS and crypto provider for the whole process.
@@ -348,6 +414,22 @@ fn main() -> ExitCode {
             ExitCode::from(exit_code)
         }
     }
+}
+
+/// The file of settings: the named one, else that of the installed package for the commands that
+/// concern its service.
+fn config_file(cli: &Cli) -> Option<PathBuf> {
+    cli.config.clone().or_else(|| match cli.command {
+        Command::Serve
+        | Command::Migrate
+        | Command::Admin(_)
+        | Command::Keys(_)
+        | Command::Ca(_)
+        | Command::Check { .. } => config::installed(),
+        // People run it as themselves, and most may not read the settings of the service.
+        Command::Login(_) => config::installed().filter(|path| File::open(path).is_ok()),
+        Command::Demo(_) | Command::Release(_) | Command::Openapi | Command::Completions { .. } => None,
+    })
 }
 
 /// Logs to standard error. Without the setting, the service logs what matters to an operator, and
@@ -374,34 +456,28 @@ fn start_logging(is_service: bool, config: &Config) -> Result<(), tracing_subscr
 async fn run(command: Command, config: Config) -> Result<(), Failure> {
     match command {
         Command::Serve => serve(config).await?,
-        Command::Admin(AdminCommand::Create { email, password_stdin: _ }) => {
-            let password = admin::read_password(std::io::stdin().lock())?;
-            let app = App::start(config, Clock::System).await?;
-            let created = admin::create(&app, &email, password).await;
-            app.stop().await;
-            print(&format!("{}\n", created?))?;
-        }
+        Command::Admin(command) => administrate(command, config).await?,
         Command::Migrate => {
             App::start(config, Clock::System).await?.stop().await;
             eprintln!("the database schema is up to date");
         }
         Command::Keys(command) => {
-            let app = App::start(config, Clock::System).await?;
+            let base = Base::attach(config, Clock::System).await?;
             let report = match command {
-                KeysCommand::List => admin::keys::list(&app).await,
-                KeysCommand::Rotate => admin::keys::rotate(&app).await,
-                KeysCommand::Forget { id } => admin::keys::forget(&app, &id).await,
+                KeysCommand::List => admin::keys::list(&base).await,
+                KeysCommand::Rotate => admin::keys::rotate(&base).await,
+                KeysCommand::Forget { id } => admin::keys::forget(&base, &id).await,
             };
-            app.stop().await;
+            base.stop().await;
             print(&report?)?;
         }
         Command::Ca(command) => {
-            let app = App::start(config, Clock::System).await?;
+            let base = Base::attach(config, Clock::System).await?;
             let report = match command {
-                CaCommand::List => admin::certificates::list(&app).await,
-                CaCommand::Rotate => admin::certificates::rotate(&app).await,
+                CaCommand::List => admin::certificates::list(&base).await,
+                CaCommand::Rotate => admin::certificates::rotate(&base).await,
             };
-            app.stop().await;
+            base.stop().await;
             print(&report?)?;
         }
         Command::Check { json } => {
@@ -429,6 +505,33 @@ async fn run(command: Command, config: Config) -> Result<(), Failure> {
         Command::Demo(options) => demo::run(config, options).await?,
     }
     Ok(())
+}
+
+async fn administrate(command: AdminCommand, config: Config) -> Result<(), Failure> {
+    // Checked before the database is opened: wrong usage is reported as such.
+    let password = match &command {
+        AdminCommand::Create { email, .. } | AdminCommand::ResetPassword { email, .. } => {
+            let password = admin::read_password(std::io::stdin().lock())?;
+            admin::accounts::check(email, &password)?;
+            password
+        }
+        AdminCommand::List { .. } | AdminCommand::Revoke { .. } | AdminCommand::Unlock { .. } => String::new(),
+    };
+    let base = Base::attach(config, Clock::System).await?;
+    let report = match command {
+        AdminCommand::Create { email, password_stdin: _ } => admin::accounts::create(&base, &email, password).await,
+        AdminCommand::List { json } => admin::accounts::list(&base, json).await,
+        AdminCommand::Revoke { email, keep_role } => admin::accounts::revoke(&base, &email, keep_role).await,
+        AdminCommand::Unlock { locked: LockedArgs { email, address } } => {
+            let email = email.unwrap_or_default();
+            admin::accounts::unlock(&base, address.map_or(Locked::Email(&email), Locked::Address)).await
+        }
+        AdminCommand::ResetPassword { email, password_stdin: _ } => {
+            admin::accounts::reset_password(&base, &email, password).await
+        }
+    };
+    base.stop().await;
+    print(&report?)
 }
 
 /// Writes to standard output. A closed pipe is not an error: the reader has what it needs.

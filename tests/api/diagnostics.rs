@@ -47,8 +47,14 @@ async fn connection_test_describes_the_caller(backend: Backend) {
 
     let other = Tenant::create(&app.client()).await;
     let elsewhere = format!("/tenant/units/{}/test", other.tenant_uuid);
-    tenant.owner.client.get(&elsewhere).call().await.expect(404);
-    tenant.client.get(&elsewhere).call().await.expect(403);
+    assert_eq!(tenant.client.get(&elsewhere).call().await.expect(403).problem().code, "OTHER_TENANT");
+    // The header is required, whatever the path names.
+    for unit in [&tenant, &other] {
+        let path = format!("/tenant/units/{}/test", unit.tenant_uuid);
+        let refused = tenant.owner.client.get(&path).call().await.expect(403);
+        assert_eq!(refused.problem().code, "TENANT_REQUIRED");
+        app.client().get(&path).call().await.expect(401);
+    }
     app.client().tenant(tenant.tenant_uuid).get("/tenant/test").call().await.expect(401);
 }
 

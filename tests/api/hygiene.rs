@@ -88,7 +88,7 @@ async fn attempts_until_slowed(client: &Client, forwarded: impl Fn(usize) -> Str
 #[tokio::test(flavor = "multi_thread")]
 async fn client_address_is_read_from_trusted_proxies_only() {
     // Who talks to the service directly can claim whatever they like: it is one address.
-    let direct = app(Settings::default()).await;
+    let direct = app(Settings { trusted_proxies: Some("203.0.113.1".to_owned()), ..Settings::default() }).await;
     let attempts = attempts_until_slowed(&direct.client(), |attempt| format!("198.51.100.{attempt}")).await;
     assert_eq!(attempts, 50);
     // Behind a proxy the client's claims stand left of what the proxy saw.

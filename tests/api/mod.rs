@@ -21,6 +21,8 @@ mod invitations;
 mod job_races;
 mod jobs;
 mod key_limits;
+mod login_bounds;
+mod memberships;
 mod owners;
 mod passwords;
 mod platform;

@@ -121,7 +121,8 @@ async fn wrong_current_passwords_are_throttled(backend: Backend) {
     }
     let slowed = change(&person.client, PASSWORD, NEW).await.expect(429);
     assert_eq!(slowed.header("retry-after"), "1");
-    login(&app.client(), &person.email, PASSWORD).await.expect(429);
+    // Logins are counted by themselves.
+    login(&app.client(), &person.email, PASSWORD).await.expect(200);
     micros.fetch_add(1_000_000, Ordering::Relaxed);
     change(&person.client, PASSWORD, NEW).await.expect(204);
     change(&person.client, "a wrong guess", NEW).await.expect(403);

@@ -498,3 +498,54 @@ async fn policies_are_created_by_permitted_callers_only(backend: Backend) {
         fleet.tenant.member(Role::Editor).await.post(&path).call().await.expect(403);
     }
 }
+
+on_each_database!(tenant_reads_the_global_policy_that_governs_its_hubs);
+async fn tenant_reads_the_global_policy_that_governs_its_hubs(backend: Backend) {
+    let fleet = Fleet::new(backend).await;
+    let client = &fleet.tenant.client;
+    let list = async || {
+        let listed: Vec<Value> = client.get("/tenant/agent-update-policies").call().await.expect(200).data();
+        listed
+    };
+    assert!(list().await.is_empty());
+    let global = fleet.put(&json!({"scope": "GLOBAL", "rollout": {"percent": 100}})).await;
+    assert_eq!(list().await, std::slice::from_ref(&global));
+    let path = format!("/tenant/agent-update-policies/{}", text(&global, "policyUuid"));
+    let key = fleet.tenant.api_key(json!({"scopes": ["releases:read"]})).await.client;
+    for reader in [client, &fleet.tenant.member(Role::Viewer).await, &key] {
+        assert_eq!(reader.get(&path).call().await.expect(200).data::<Value>(), global);
+    }
+    // To be read, and no more.
+    for refused in [
+        client.delete(&path),
+        client.post(&format!("{path}/rollout/halt")),
+        client.post(&format!("{path}/rollout/resume")),
+        client.post(&format!("{path}/rollout/abort")),
+        client.put("/tenant/agent-update-policies").json(&json!({"scope": "GLOBAL"})),
+    ] {
+        assert_eq!(refused.call().await.expect(403).problem().code, "GLOBAL_POLICY");
+    }
+    // Its rollouts count the hubs of all tenants.
+    let hubs = fleet.hubs(&fleet.tenant, 1, "1.0.0").await;
+    fleet.release("2.0.0", 2).await;
+    fleet.work().await;
+    let platform: Value = fleet.admin.get("/platform/agent-update-policies").call().await.expect(200).data();
+    assert!(!platform[0]["rollouts"].as_array().expect("a list").is_empty());
+    assert_eq!(list().await[0]["rollouts"], json!([]));
+    // A hub's own policy leaves the others as they are; one for the unit governs them instead.
+    client
+        .put("/tenant/agent-update-policies")
+        .json(&json!({"scope": "HUB", "hubUuid": hubs[0].hub_uuid}))
+        .call()
+        .await
+        .expect(200);
+    assert_eq!(list().await.len(), 2);
+    let unit =
+        client.put("/tenant/agent-update-policies").json(&json!({"scope": "UNIT"})).call().await.expect(200).json();
+    assert_eq!(list().await.iter().map(|policy| text(policy, "scope")).collect::<Vec<_>>(), ["UNIT", "HUB"]);
+    client.get(&path).call().await.expect(404);
+    client.delete(&path).call().await.expect(404);
+    let path = format!("/tenant/agent-update-policies/{}", text(&unit["data"], "policyUuid"));
+    client.delete(&path).call().await.expect(204);
+    assert_eq!(list().await.len(), 2);
+}

@@ -87,8 +87,10 @@ async fn members_are_added_changed_and_removed(backend: Backend) {
     let member = granted.json()["data"].clone();
     assert_eq!((member["email"].as_str(), member["role"].as_str()), (Some(person.email.as_str()), Some("VIEWER")));
     let in_tenant = persona(&granted);
-    let members: Vec<Value> = newcomer.get(&members_path(&tenant)).call().await.expect(200).data();
+    let members: Vec<Value> = tenant.client.get(&members_path(&tenant)).call().await.expect(200).data();
     assert_eq!((members.len(), &members[1]), (2, &member));
+    let members: Vec<Value> = newcomer.get(&members_path(&tenant)).call().await.expect(200).data();
+    assert_eq!((&members[1]["personaUuid"], &members[1]["email"]), (&json!(in_tenant), &Value::Null));
     let tenants: Vec<Value> = newcomer.get("/tenant/tenants").call().await.expect(200).data();
     assert_eq!((tenants.len(), tenants[0]["role"].as_str()), (1, Some("VIEWER")));
     // By either of the two personas; once is as good as twice.

@@ -80,7 +80,7 @@ fn expected(path: &str, access: &str, caller: &str) -> &'static str {
         // Any person is an end user: what they see is limited by their scope.
         "user" | "app" => "yes",
         // Without the header, the path's tenant is a thing like any other that they cannot see.
-        "tenant" if caller == "no-tenant" && path.contains("{tenantUuid}") => "404",
+        "tenant" if caller == "no-tenant" && path.starts_with("/tenant/tenants/{tenantUuid}") => "404",
         "platform" if caller == "platform-admin" => "yes",
         "platform" => "403",
         "tenant" => {

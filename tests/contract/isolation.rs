@@ -30,6 +30,10 @@ async fn another_tenants_objects_answer_as_ones_that_do_not_exist(backend: Backe
             world.request(&world.other.client, &operation, Objects::Real).await.call().await.expect(200);
             continue;
         }
+        // The header is required and has to repeat the path: a stranger's cannot.
+        if operation.path.starts_with("/tenant/units/") {
+            continue;
+        }
         // A header that contradicts the path is another matter: where the path names the tenant,
         // the header is left out.
         let (stranger, owner) = match operation.path.contains("{tenantUuid}") {

@@ -141,7 +141,7 @@ impl World {
             "user" => self.tenant.owner.client.clone(),
             // A path that names the tenant needs no header, and may name another tenant of the same
             // owner.
-            _ if operation.path.contains("{tenantUuid}") => self.tenant.owner.client.clone(),
+            _ if operation.path.starts_with("/tenant/tenants/") => self.tenant.owner.client.clone(),
             _ => self.tenant.client.clone(),
         }
     }
@@ -184,6 +184,12 @@ impl World {
         match (operation.area(), name) {
             ("tenants" | "transfers", "tenantUuid") if takes_the_tenant(operation) => {
                 Tenant::create_by(&self.tenant.owner).await.tenant_uuid.to_string()
+            }
+            // One that somebody else made its owner a member of.
+            ("tenants", "tenantUuid") if operation.id() == "tenants.accept" => {
+                let tenant = Tenant::create(&self.app.client()).await;
+                tenant.let_in(&self.tenant.owner, Role::Viewer).await;
+                tenant.tenant_uuid.to_string()
             }
             (_, "tenantUuid") => self.tenant.tenant_uuid.to_string(),
             ("tenants", "targetPersonaUuid") | ("personas", "personaUuid") => {

@@ -96,6 +96,8 @@ impl TestApp {
             database_url: Some(database_url),
             data_dir: Some(data_dir.path().to_owned()),
             master_key: Some(MASTER_KEY.to_owned()),
+            // Callers may say where they come from.
+            trusted_proxies: options.settings.trusted_proxies.or_else(|| Some("127.0.0.1".to_owned())),
             ..options.settings
         };
         let config = Config::load(settings, None).expect("a configuration");

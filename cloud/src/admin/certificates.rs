@@ -1,15 +1,15 @@
 //! `hub-cloud ca`: lists the authorities that issue hubs' client certificates and replaces the root
 //! while the service runs.
 
-use crate::app::App;
+use crate::app::Base;
 use crate::domain::certificates;
 use crate::error::Result;
 
 /// Lists the authorities, one per line, newest first.
-pub async fn list(app: &App) -> Result<String> {
-    let now = app.clock.now();
+pub async fn list(base: &Base) -> Result<String> {
+    let now = base.clock.now();
     let mut lines = String::new();
-    for authority in certificates::list_authorities(app).await? {
+    for authority in certificates::list_authorities(base).await? {
         let role = match (authority.is_signing, authority.signs_from > now) {
             (true, _) => "in use".to_owned(),
             (false, true) => format!("in use from {}", authority.signs_from),
@@ -31,8 +31,8 @@ pub async fn list(app: &App) -> Result<String> {
 }
 
 /// Creates a new root and an issuing authority below it.
-pub async fn rotate(app: &App) -> Result<String> {
-    Ok(match certificates::rotate_root(app).await? {
+pub async fn rotate(base: &Base) -> Result<String> {
+    Ok(match certificates::rotate_root(base).await? {
         true => "a new root is in the bundle and issues certificates in one minute; certificates of the old root stay valid \
                  until they expire\n"
             .to_owned(),

@@ -1,15 +1,14 @@
-//! Commands that no endpoint offers: creating platform administrators, replacing keys and
+//! Commands that no endpoint offers: platform administrators, passwords, replacing keys and
 //! authorities. Their operator holds the database and its keys, so no further authorization
 //! applies.
 
+pub mod accounts;
 pub mod certificates;
 pub mod check;
 pub mod keys;
 
 use std::io::BufRead;
 
-use crate::app::App;
-use crate::domain::accounts::{self, AdminCreated};
 use crate::error::{Error, Result};
 
 /// Far above the longest password.
@@ -22,18 +21,6 @@ pub fn read_password(input: impl BufRead) -> Result<String> {
     read.map_err(|error| Error::field("password", format!("not readable from standard input: {error}")))?;
     let line = line.strip_suffix('\n').unwrap_or(&line);
     Ok(line.strip_suffix('\r').unwrap_or(line).to_owned())
-}
-
-/// Creates a platform administrator. Returns a message for the operator.
-pub async fn create(app: &App, email: &str, password: String) -> Result<String> {
-    let email = email.trim();
-    Ok(match accounts::create_admin(&app.parts().accounts, email, password).await? {
-        AdminCreated::New => format!("{email} is a new platform administrator and can log in now"),
-        AdminCreated::Promoted => {
-            format!("{email} already had an account; it is a platform administrator from its next login or refresh on")
-        }
-        AdminCreated::Already => format!("{email} is a platform administrator already; nothing was changed"),
-    })
 }
 
 #[cfg(test)]

@@ -7,6 +7,6 @@ mod scope;
 
 pub use permission::KeyScopes;
 pub use policy::{
-    ACCESS_EXTENSION, Authorized, Caller, EndUser, Member, PlatformAdmin, Public, TENANT_HEADER, require,
+    ACCESS_EXTENSION, Authorized, Caller, EndUser, Member, MemberOrSelf, PlatformAdmin, Public, TENANT_HEADER, require,
 };
 pub use scope::{Scope, UserScope};

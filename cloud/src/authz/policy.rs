@@ -13,7 +13,7 @@ use axum::http::request::Parts;
 use hub_protocol::{PersonaUuid, TenantUuid};
 use schemars::json_schema;
 
-use super::permission::{KeyAccess, Permission, Role};
+use super::permission::{KeyAccess, Permission, READ, Role};
 use super::scope::{Scope, UserScope};
 use crate::authn::Authn;
 use crate::authn::api_key::{self, ApiKey};
@@ -24,11 +24,12 @@ use crate::http::describe::header_parameter;
 use crate::http::extract::path_parameter;
 
 pub const TENANT_HEADER: &str = "x-tenant-uuid";
+/// Paths that begin so name the tenant themselves, and need no header.
+const NAMES_TENANT: &str = "/tenant/tenants/";
 
 /// A member of the tenant that the request names, whose role grants `P`, or an API key of the
-/// tenant with the scope for `P`. The tenant is the `{tenantUuid}` of the path, which
-/// `X-Tenant-UUID` may repeat but not contradict; where the path has none, the header alone names
-/// it.
+/// tenant with the scope for `P`. `X-Tenant-UUID` names the tenant, and must not contradict a
+/// `{tenantUuid}` in the path. It may be left out under `/tenant/tenants/{tenantUuid}`.
 pub struct Authorized<P> {
     pub scope: Scope,
     pub caller: Caller,
@@ -108,6 +109,41 @@ where
     }
 }
 
+/// As [`Member`], but every member of the tenant may do it to themselves: the path names their own
+/// persona, as `targetPersonaUuid` or `personaUuid`. The operation has to check the role again, as
+/// it may change meanwhile.
+pub struct MemberOrSelf<P> {
+    pub scope: Scope,
+    pub user: User,
+    permission: PhantomData<fn() -> P>,
+}
+
+impl<P: Permission, S: Send + Sync> FromRequestParts<S> for MemberOrSelf<P>
+where
+    Authn: FromRef<S>,
+{
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self> {
+        let authn = &Authn::from_ref(state);
+        if api_key::is_present(parts) {
+            api_key::authenticate(authn, parts).await?;
+            return Err(user::person_required());
+        }
+        let (scope, caller) = authorize_member(parts, authn, READ).await?;
+        let Caller::Member { user, persona_uuid, role } = caller else { return Err(user::person_required()) };
+        let mut named = path_parameter(parts, authn, "targetPersonaUuid").await?;
+        if named.is_none() {
+            named = path_parameter(parts, authn, "personaUuid").await?;
+        }
+        let named: Option<PersonaUuid> = named.and_then(|named| named.parse().ok());
+        if named != Some(persona_uuid) {
+            require(role, P::BIT)?;
+        }
+        Ok(Self { scope, user, permission: PhantomData })
+    }
+}
+
 async fn authorize_member(parts: &mut Parts, authn: &Authn, bit: u8) -> Result<(Scope, Caller)> {
     let user = user::verify(authn, parts).await?;
     // An ended login is reported first, whatever else is wrong with the request.
@@ -174,18 +210,23 @@ impl NamedTenant {
 
 async fn named_tenant(parts: &mut Parts, authn: &Authn) -> Result<NamedTenant> {
     let in_header = tenant_in_header(parts)?;
+    // Elsewhere a uuid in the path names a unit, which the header has to repeat.
+    let may_omit_header = parts.uri.path().starts_with(NAMES_TENANT);
     let uuid = match (tenant_in_path(parts, authn).await?, in_header) {
+        (Some(_), None) if !may_omit_header => return Err(tenant_required()),
         (Some(in_path), Some(in_header)) if in_path != in_header => {
             let message = "the header `X-Tenant-UUID` names another tenant than the path";
             return Err(Error::forbidden("OTHER_TENANT", message));
         }
         (Some(tenant_uuid), _) | (None, Some(tenant_uuid)) => tenant_uuid,
-        (None, None) => {
-            return Err(Error::forbidden("TENANT_REQUIRED", "name the tenant in the header `X-Tenant-UUID`"));
-        }
+        (None, None) => return Err(tenant_required()),
     };
     require_same_in_query(parts, uuid)?;
     Ok(NamedTenant { uuid, is_in_header: in_header.is_some() })
+}
+
+fn tenant_required() -> Error {
+    Error::forbidden("TENANT_REQUIRED", "name the tenant in the header `X-Tenant-UUID`")
 }
 
 fn tenant_in_header(parts: &Parts) -> Result<Option<TenantUuid>> {
@@ -289,6 +330,12 @@ impl<P: Permission> OperationInput for Authorized<P> {
     }
 }
 
+impl<P: Permission> OperationInput for MemberOrSelf<P> {
+    fn operation_input(ctx: &mut GenContext, operation: &mut Operation) {
+        Authorized::<P>::operation_input(ctx, operation);
+    }
+}
+
 impl<P: Permission> OperationInput for Member<P> {
     fn operation_input(ctx: &mut GenContext, operation: &mut Operation) {
         Authorized::<P>::operation_input(ctx, operation);
@@ -296,7 +343,7 @@ impl<P: Permission> OperationInput for Member<P> {
 }
 
 fn describe_tenant_header(operation: &mut Operation) {
-    let description = "The tenant to act in. It may be left out where the path names the tenant.";
+    let description = "The tenant to act in. It may be left out under `/tenant/tenants/{tenantUuid}`.";
     // A pattern in place of a format: generated clients would send their own idea of a uuid.
     let schema = json_schema!({"type": "string", "pattern": "^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$"});
     header_parameter(operation, "X-Tenant-UUID", description, schema);

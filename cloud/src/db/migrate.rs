@@ -93,6 +93,12 @@ const VERSIONS: &[Version] = &[
         sqlite: include_str!("../../../migrations/sqlite/0012_hub_release.sql"),
     },
     Version {
+        number: 14,
+        name: "login_bounds",
+        postgres: include_str!("../../../migrations/postgres/0014_login_bounds.sql"),
+        sqlite: include_str!("../../../migrations/sqlite/0014_login_bounds.sql"),
+    },
+    Version {
         number: 17,
         name: "platform_lists",
         postgres: include_str!("../../../migrations/postgres/0017_platform_lists.sql"),

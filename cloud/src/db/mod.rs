@@ -41,11 +41,20 @@ pub enum Db {
 }
 
 impl Db {
-    /// Opens `postgres://...` or `sqlite:PATH`. An unreachable PostgreSQL is no error here:
-    /// requests are answered with 503 until it is reachable.
+    /// Opens `postgres://...` or `sqlite:PATH`, whose file is created. An unreachable PostgreSQL is
+    /// no error here: requests are answered with 503 until it is reachable.
     pub fn open(url: &str) -> std::result::Result<Self, sqlx::Error> {
         match sqlite_file(url) {
-            Some(path) => Self::open_sqlite(path),
+            Some(path) => Self::open_sqlite(path, Missing::Create),
+            None => Self::open_postgres(url),
+        }
+    }
+
+    /// As [`Db::open`], for a database that exists. A missing file is an error when it is first
+    /// used.
+    pub fn open_existing(url: &str) -> std::result::Result<Self, sqlx::Error> {
+        match sqlite_file(url) {
+            Some(path) => Self::open_sqlite(path, Missing::Refuse),
             None => Self::open_postgres(url),
         }
     }
@@ -83,10 +92,10 @@ impl Db {
         Ok(Self::Postgres(pool))
     }
 
-    fn open_sqlite(path: &Path) -> std::result::Result<Self, sqlx::Error> {
+    fn open_sqlite(path: &Path, missing: Missing) -> std::result::Result<Self, sqlx::Error> {
         let options = SqliteConnectOptions::new()
             .filename(path)
-            .create_if_missing(true)
+            .create_if_missing(missing == Missing::Create)
             .journal_mode(SqliteJournalMode::Wal)
             // An answered upload survives a power cut.
             .synchronous(SqliteSynchronous::Full)
@@ -180,6 +189,20 @@ impl Db {
             }
         }
     }
+}
+
+/// What happens when there is no file yet.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Missing {
+    Create,
+    Refuse,
+}
+
+/// The host and database that a `postgres://` URL names, without user and password.
+pub fn postgres_name(url: &str) -> std::result::Result<String, sqlx::Error> {
+    let options = PgConnectOptions::from_str(url)?;
+    let database = options.get_database().unwrap_or(options.get_username());
+    Ok(format!("postgres://{}:{}/{database}", options.get_host(), options.get_port()))
 }
 
 /// The file that a `sqlite:` URL names.

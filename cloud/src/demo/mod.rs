@@ -92,6 +92,7 @@ pub fn config(mut settings: Settings, file: Option<&Path>) -> Result<Config, Con
         ("master-key", settings.master_key.is_some()),
         ("files", settings.files.is_some()),
         ("builtin-login", settings.builtin_login.is_some()),
+        ("registration", settings.registration.is_some()),
         ("oidc-issuer", settings.oidc_issuer.is_some()),
         ("oidc-audience", settings.oidc_audience.is_some()),
         ("oidc-client-id", settings.oidc_client_id.is_some()),

@@ -30,6 +30,8 @@ pub enum Part {
     Link(String),
     /// A separate paragraph: what to do if the mail is unexpected.
     Note(String),
+    /// Words of somebody else, on one line: set apart, and nothing in them becomes a link.
+    Quote(String),
 }
 
 /// Marks the mail as automatic, so that automatic responders do not reply to it (RFC 3834).
@@ -69,6 +71,7 @@ impl MailContent {
     fn text(&self) -> String {
         let part = |part: &Part| match part {
             Part::Text(text) | Part::Note(text) => format!("{text}\n"),
+            Part::Quote(text) => format!("> {}\n", unlinked(text)),
             Part::Code(text) | Part::Link(text) => text.lines().map(|line| format!("    {line}\n")).collect::<String>(),
         };
         self.parts.iter().map(part).collect::<Vec<String>>().join("\n")
@@ -103,12 +106,38 @@ impl Part {
                     "<p style=\"margin:0 0 16px;overflow-wrap:anywhere\"><a href=\"{url}\" style=\"color:#1d4ed8\">{url}</a></p>\n"
                 )
             }
+            Self::Quote(text) => format!(
+                "<blockquote style=\"margin:0 0 16px;padding:4px 0 4px 12px;border-left:3px solid #d1d5db;overflow-wrap:anywhere\">\
+                 {}</blockquote>\n",
+                escaped(&unlinked(text))
+            ),
             Self::Note(text) => format!(
                 "<p style=\"margin:24px 0 0;padding-top:16px;border-top:1px solid #e5e7eb;font-size:14px;color:#4b5563\">{}</p>\n",
                 escaped(text)
             ),
         }
     }
+}
+
+/// The text with a space after whatever makes mail programs turn words into links: the dot of a
+/// domain, in all its forms, and the colon and the at sign of addresses. Characters that reorder or
+/// break the line, and so let it seem to say something else, are removed.
+fn unlinked(text: &str) -> String {
+    let is_joint = |c: char| ".:@\u{3002}\u{ff0e}\u{ff61}\u{2024}\u{ff1a}\u{ff20}".contains(c);
+    let is_deceptive = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{ad}')
+    };
+    let mut unlinked = String::with_capacity(text.len());
+    let mut follows_joint = false;
+    for c in text.chars().filter(|c| !is_deceptive(*c)) {
+        if follows_joint && !c.is_whitespace() {
+            unlinked.push(' ');
+        }
+        unlinked.push(c);
+        follows_joint = is_joint(c);
+    }
+    unlinked
 }
 
 fn escaped(text: &str) -> String {
@@ -130,6 +159,32 @@ fn escaped(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::config::Encryption;
+
+    #[test]
+    fn words_of_others_hold_no_link() {
+        for (text, expected) in [
+            ("Acme", "Acme"),
+            ("Kerr & Söhne Inc.", "Kerr & Söhne Inc."),
+            ("Acme B.V.", "Acme B. V."),
+            ("see https://evil.example/a?b=c", "see https: //evil. example/a?b=c"),
+            ("www.evil.example", "www. evil. example"),
+            ("evil\u{3002}example", "evil\u{3002} example"),
+            ("pay@evil.example", "pay@ evil. example"),
+            ("mailto:eve", "mailto: eve"),
+            ("evil\u{200b}.\u{200d}example", "evil. example"),
+            ("\u{202e}elpmaxe.live", "elpmaxe. live"),
+            ("a\u{2028}\r\nb", "ab"),
+        ] {
+            assert_eq!(unlinked(text), expected, "{text:?}");
+        }
+        let content = MailContent {
+            subject: "Invitation".to_owned(),
+            parts: vec![Part::Quote("<a href=\"https://evil.example\">Acme</a>".to_owned())],
+        };
+        assert_eq!(content.text(), "> <a href=\"https: //evil. example\">Acme</a>\n");
+        let html = content.html();
+        assert!(!html.contains("<a ") && !html.contains("://") && !html.contains("evil.example"), "{html}");
+    }
 
     #[test]
     fn values_are_escaped_in_headers_and_html() {

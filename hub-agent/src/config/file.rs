@@ -1,5 +1,6 @@
 //! The configuration file: TOML whose keys are the names of the flags. Each key is converted to the
-//! equivalent flags and checked like them.
+//! equivalent flags and checked like them. What an error says goes to the journal, so it names
+//! file, line and key, and does not repeat what the file contains.
 
 use std::path::{Path, PathBuf};
 
@@ -67,7 +68,14 @@ fn known_settings() -> Vec<Arg> {
     known
 }
 
+/// The longest key that an error repeats: longer ones are none that somebody misspelt.
+const MAX_SHOWN_KEY_CHARS: usize = 40;
+
 fn unknown_key(key: &str, known: &[Arg]) -> String {
+    let is_word = key.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+    if !is_word || key.chars().count() > MAX_SHOWN_KEY_CHARS {
+        return "this is no setting; `hub-agent run --help` lists them".to_owned();
+    }
     let nearest = known
         .iter()
         .filter_map(Arg::get_long)

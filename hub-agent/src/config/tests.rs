@@ -115,6 +115,33 @@ fn an_error_in_the_file_is_reported_with_its_line() {
     assert!(refusal("config = \"other.toml\"").contains("there is no setting `config`"));
 }
 
+/// The journal, where an error of the start ends up, is read by more people than the file.
+#[test]
+fn no_mistake_in_the_file_shows_what_it_contains() {
+    for (text, part) in [
+        ("\nclaim-code = \"hunter2", "line 2"),
+        ("\nclaim-code = hunter2 x", "line 2"),
+        ("claim-code hunter2", "line 1"),
+        ("claim-code = 'a'\nclaim-code = 'hunter2'", "line 2"),
+        ("claim-code = ['hunter2']", "claim-code must be a string"),
+        ("claim-code = {code = 'hunter2'}", "claim-code must be a string"),
+        ("'https://u:hunter2@h' = 1", "this is no setting"),
+        ("silence = 'hunter2'", "silence"),
+        ("spool-max = 'hunter2'", "spool-max"),
+        ("log = 'hunter2'", "log"),
+        ("log = 'hub_agent=hunter2'", "log"),
+        ("log-format = 'hunter2'", "log-format"),
+        ("scan-mode = 'hunter2'", "scan-mode"),
+        ("report = 'hunter2'", "report"),
+        ("ship-logs = 'hunter2'", "ship-logs"),
+        ("replay-loop = 'hunter2'", "replay-loop must be true or false"),
+        ("replay-speed = 'hunter2'", "replay-speed"),
+    ] {
+        let error = refusal(text);
+        assert!(error.contains(part) && !error.contains("hunter2"), "{text}: {error}");
+    }
+}
+
 #[test]
 fn a_configured_file_must_exist() {
     let line = ["hub-agent", "run", "--config", "/nowhere/config.toml"].map(OsString::from);

@@ -59,15 +59,20 @@ pub fn log_filter(text: &str) -> Result<String, String> {
     }
     for part in parts.iter().filter(|part| !part.contains(['=', '[', ']', '{', '}'])) {
         if part.parse::<LevelFilter>().is_err() {
+            // A word that resembles no level is not repeated: it may be a secret that was pasted
+            // here.
             let nearest = LEVELS.iter().find(|level| strsim::jaro_winkler(part, level) > 0.85);
-            let meant = nearest.map(|level| format!("Did you mean {level}? ")).unwrap_or_default();
-            return Err(format!("`{part}` is not a level. {meant}The levels are {}", LEVELS.join(", ")));
+            let wrong = match nearest {
+                Some(level) => format!("`{part}` is not a level. Did you mean {level}?"),
+                None => "it contains a word that is not a level.".to_owned(),
+            };
+            return Err(format!("{wrong} The levels are {}", LEVELS.join(", ")));
         }
     }
     let text = parts.join(",");
     match EnvFilter::try_new(&text) {
         Ok(_) => Ok(text),
-        Err(error) => Err(format!("{error}; write it as info, or info,hub_agent::ble=debug")),
+        Err(_) => Err("it is not a filter; write it as info, or info,hub_agent::ble=debug".to_owned()),
     }
 }
 

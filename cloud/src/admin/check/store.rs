@@ -86,7 +86,7 @@ async fn database_and_keys(config: &Config, url: &str) -> Vec<Finding> {
         return vec![Finding::fail("database", error, fix)];
     }
     let inspected = async {
-        let db = Db::open(url)?;
+        let db = Db::open_existing(url)?;
         let schema = migrate::schema(&db).await?;
         let mut conn = db.read().await?;
         let registered = match schema {

@@ -212,10 +212,11 @@ async fn forgot_password(
 async fn reset_password(
     _: Public,
     State(accounts): State<Accounts>,
+    ClientAddress(address): ClientAddress,
     Json(request): Json<ResetPasswordRequest>,
 ) -> Result<NoContent> {
     let new_password = new_password(request.new_password)?;
-    super::reset_password(&accounts, &request.token, new_password).await.map(|()| NoContent)
+    super::reset_password(&accounts, address, &request.token, new_password).await.map(|()| NoContent)
 }
 
 /// A JSON Web Key Set (RFC 7517): what access tokens are checked with.

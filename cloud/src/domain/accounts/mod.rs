@@ -1,6 +1,7 @@
 //! User accounts: registration, login, sessions, and the keys that access tokens are verified with.
 //! Passwords and refresh tokens leave this module only as hashes.
 
+mod administrators;
 pub mod http;
 mod password;
 mod recovery;
@@ -21,16 +22,24 @@ use uuid::Uuid;
 use crate::audit::Audit;
 use crate::authn::user::{self, User};
 use crate::authn::{Authn, fields};
+use crate::config::RegistrationPolicy;
 use crate::core::Core;
 use crate::db::{Conn, Db, Tx};
 use crate::error::{self, Error, Result};
-pub use password::Passwords;
+pub use administrators::{
+    AdminCreated, AdminRevoked, Locked, create_admin, list_admins, revoke_admin, set_password, unlock,
+};
+pub use password::{Passwords, Purpose};
 pub use recovery::{FORGOT, LANE, change_password, forget_resets, forgot_password, perform_forgot, reset_password};
-use store::Account;
-use throttle::Subject;
+pub use store::Administrator;
+use store::{Account, LoginAccount};
+use throttle::{Attempt, Subject};
 
 /// Maximum lifetime of a login, counted from its start. Refreshing does not extend it.
 const LOGIN_LIFETIME_SECS: i64 = 30 * 24 * 3600;
+/// How long a network is known after the last login from it, and how many of an account are.
+const KNOWN_FOR_SECS: i64 = 180 * 24 * 3600;
+const MAX_KNOWN_NETWORKS: i64 = 20;
 
 /// State of the account handlers.
 #[derive(Clone)]
@@ -96,24 +105,43 @@ pub fn require_builtin_login(accounts: &Accounts) -> Result<()> {
 pub async fn register(accounts: &Accounts, address: Option<IpAddr>, registration: Registration) -> Result<Session> {
     require_builtin_login(accounts)?;
     let Registration { email, password, nickname } = registration;
-    let now = accounts.core.clock.now();
-    let address: Vec<Subject> = address.map(Subject::address).into_iter().collect();
-    {
-        let mut conn = accounts.core.db.read().await?;
-        throttle::check(&mut conn, &address, now).await?;
-        if store::account(&mut conn, &email).await?.is_some() {
-            drop(conn);
-            // Probing which addresses have an account is slowed down like password guessing.
-            throttle::count(&accounts.core.db, &address, now).await?;
-            return Err(duplicate_email());
-        }
+    let policy = accounts.core.config.registration;
+    if policy == RegistrationPolicy::Closed {
+        let message = "this service creates no accounts; ask its operator for one";
+        return Err(Error::forbidden("REGISTRATION_CLOSED", message));
     }
-    let password_hash = accounts.passwords.permit().await?.hash(password).await?;
+    let now = accounts.core.clock.now();
+    let guesses: Vec<Subject> = address.map(Subject::address).into_iter().collect();
+    let registrations: Vec<Subject> = address.map(Subject::registrations).into_iter().collect();
+    let is_taken = {
+        let mut conn = accounts.core.db.read().await?;
+        // A throttled client occupies no place.
+        throttle::check(&mut conn, &guesses, now).await?;
+        throttle::check(&mut conn, &registrations, now).await?;
+        if policy == RegistrationPolicy::Invited && !store::is_invited(&mut conn, &email, now).await? {
+            drop(conn);
+            throttle::count(&accounts.core.db, &registrations, now).await?;
+            let message = "this service creates accounts for people with an invitation; this e-mail has none";
+            return Err(Error::forbidden("INVITATION_REQUIRED", message));
+        }
+        store::account(&mut conn, &email).await?.is_some()
+    };
+    if is_taken {
+        // Probing which addresses have an account is slowed down like password guessing.
+        throttle::count(&accounts.core.db, &guesses, now).await?;
+        throttle::count(&accounts.core.db, &registrations, now).await?;
+        return Err(duplicate_email());
+    }
+    let network = address.map(throttle::network_of).unwrap_or_default();
+    let place = accounts.passwords.place(Purpose::Registration, &network)?;
+    throttle::count(&accounts.core.db, &registrations, now).await?;
+    let password_hash = place.turn().await?.hash(password).await?;
     let account = new_account(password_hash, false);
     let login_uuid = Uuid::now_v7();
     let user = account.user(login_uuid);
     let mut tx = accounts.core.db.begin().await?;
     insert(&mut tx, &account, &email, nickname.as_deref(), now).await?;
+    remember_address(&mut tx, user.user_uuid, address, now).await?;
     let session = begin_login(accounts, &mut tx, &user, login_uuid, now).await?;
     tx.commit(Audit::new(&user, "user.register", user.user_uuid, now)).await?;
     Ok(session)
@@ -138,34 +166,45 @@ fn duplicate_email() -> Error {
 pub async fn login(accounts: &Accounts, address: Option<IpAddr>, email: &str, password: String) -> Result<Session> {
     require_builtin_login(accounts)?;
     let email = checked_email(email)?;
-    let account_subject = Subject::account(&email);
-    let address = address.map(Subject::address);
-    let subjects: Vec<Subject> = [Some(account_subject.clone()), address.clone()].into_iter().flatten().collect();
-    let account = {
+    let network = address.map(throttle::network_of).unwrap_or_default();
+    let (attempt, account) = {
+        let now = accounts.core.clock.now();
         let mut conn = accounts.core.db.read().await?;
-        // A throttled client occupies no permit.
-        throttle::check(&mut conn, &subjects, accounts.core.clock.now()).await?;
-        store::account(&mut conn, &email).await?
+        let found = store::login_account(&mut conn, &email, &network, now.plus_secs(-KNOWN_FOR_SECS)).await?;
+        let attempt = Attempt::new(&email, address, found.as_ref().is_some_and(|found| found.is_known));
+        // A throttled client occupies no place.
+        attempt.check(&mut conn, now).await?;
+        (attempt, found.map(|LoginAccount { account, .. }| account))
     };
-    let permit = accounts.passwords.permit().await?;
+    let purpose = if attempt.is_known() { Purpose::Known } else { Purpose::Login };
+    let place = accounts.passwords.place(purpose, &network)?;
     let now = accounts.core.clock.now();
-    throttle::count(&accounts.core.db, &subjects, now).await?;
+    let slowed = attempt.count(&accounts.core.db, now).await?;
     let password_hash = account.as_ref().map(|account| account.password_hash.clone());
-    let matches = permit.verify(password, password_hash).await?;
+    let matches = place.turn().await?.verify(password, password_hash).await?;
     let Some(account) = account.filter(|_| matches) else {
-        return Err(login_failed());
+        return Err(slowed.unwrap_or_else(login_failed));
     };
     let login_uuid = Uuid::now_v7();
-    let user = account.user(login_uuid);
     let mut tx = accounts.core.db.begin().await?;
     // A password change in the meantime has ended all logins, and has to end this one too.
-    if !store::lock_password(&mut tx, user.user_uuid, &account.password_hash).await? {
+    let Some(account) = store::lock_password(&mut tx, account.user_uuid, &account.password_hash).await? else {
         return Err(login_failed());
-    }
-    throttle::record_success(&mut tx, &account_subject, address.as_ref()).await?;
+    };
+    let user = account.user(login_uuid);
+    attempt.succeeded(&mut tx).await?;
+    remember_address(&mut tx, user.user_uuid, address, now).await?;
     let session = begin_login(accounts, &mut tx, &user, login_uuid, now).await?;
     tx.commit(Audit::new(&user, "user.login", user.user_uuid, now)).await?;
     Ok(session)
+}
+
+/// From now on the failures of others do not concern the account's logins from this network.
+async fn remember_address(tx: &mut Tx, user_uuid: UserUuid, address: Option<IpAddr>, now: Timestamp) -> Result<()> {
+    match address.map(throttle::network_of) {
+        Some(network) => store::remember_address(tx, user_uuid, &network, MAX_KNOWN_NETWORKS, now).await,
+        None => Ok(()),
+    }
 }
 
 fn login_failed() -> Error {
@@ -251,15 +290,33 @@ pub async fn lock_user(conn: &mut Conn, user_uuid: UserUuid) -> Result<bool> {
     store::lock_user(conn, user_uuid).await
 }
 
-/// The user's e-mail and nickname.
-pub async fn profile(conn: &mut Conn, user_uuid: UserUuid) -> Result<Option<(String, Option<String>)>> {
-    store::profile(conn, user_uuid).await
+/// The user's e-mail, if there is one, and nickname.
+pub async fn profile(conn: &mut Conn, user_uuid: UserUuid) -> Result<Option<(Option<String>, Option<String>)>> {
+    let profile = store::profile(conn, user_uuid).await?;
+    Ok(profile.map(|(email, nickname)| (Some(email).filter(|email| !email.is_empty()), nickname)))
 }
 
-/// The user's e-mail, if it is verified.
-pub async fn email_of(conn: &mut Conn, user_uuid: UserUuid) -> Result<Option<String>> {
-    let credentials = store::credentials(conn, user_uuid).await?;
-    Ok(credentials.map(|credentials| credentials.email.to_lowercase()).filter(|email| !email.is_empty()))
+/// The e-mail of an account.
+#[derive(Clone, Debug)]
+pub struct Email {
+    /// In lower case.
+    pub address: String,
+    /// Whether it is known to be this person's. Registering here does not prove that.
+    pub is_verified: bool,
+}
+
+/// The user's e-mail, if there is one.
+pub async fn email_of(conn: &mut Conn, user_uuid: UserUuid) -> Result<Option<Email>> {
+    let credentials = store::credentials(conn, user_uuid).await?.filter(|credentials| !credentials.email.is_empty());
+    Ok(credentials.map(|credentials| Email {
+        address: credentials.email.to_lowercase(),
+        is_verified: credentials.has_verified_email(),
+    }))
+}
+
+/// The user has shown a token that was mailed to their e-mail.
+pub async fn verify_email(tx: &mut Tx, user_uuid: UserUuid, now: Timestamp) -> Result<()> {
+    store::verify_email(tx, user_uuid, now).await
 }
 
 /// Counts an invitation against its sender and its recipient, or refuses it with 429, so that the
@@ -282,50 +339,4 @@ pub async fn forget_failures(db: &Db, now: Timestamp, limit: i64) -> Result<u64>
     let deleted = store::delete_failures(&mut tx, now.plus_secs(-throttle::RESET_AFTER_SECS), limit).await?;
     tx.commit_unaudited("expired counters have no effect").await?;
     Ok(deleted)
-}
-
-/// The outcome of [`create_admin`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AdminCreated {
-    New,
-    /// The account existed, with this password, and is now an administrator.
-    Promoted,
-    /// The account was already an administrator, with this password.
-    Already,
-}
-
-/// Creates a platform administrator. Only the command line calls it: access to the database and its
-/// keys is the authorization. An existing account must have the same password, because somebody
-/// else may have registered the address in advance.
-pub async fn create_admin(accounts: &Accounts, email: &str, password: String) -> Result<AdminCreated> {
-    if !accounts.core.config.builtin_login {
-        let message = "builtin-login is false, so nobody can log in with a password; assign the role PLATFORM_ADMIN at the issuer";
-        return Err(Error::forbidden("BUILTIN_LOGIN_OFF", message));
-    }
-    let Registration { email, password, .. } =
-        Registration::checked(fields::email(email), fields::password("password", password), Ok(None))?;
-    let now = accounts.core.clock.now();
-    let audit = |action, user_uuid: UserUuid| Audit::by_system("COMMAND_LINE", action, user_uuid, now);
-    let existing = store::account(&mut accounts.core.db.read().await?, &email).await?;
-    let permit = accounts.passwords.permit().await?;
-    let Some(account) = existing else {
-        let account = new_account(permit.hash(password).await?, true);
-        let mut tx = accounts.core.db.begin().await?;
-        insert(&mut tx, &account, &email, None, now).await?;
-        tx.commit(audit("user.create_admin", account.user_uuid)).await?;
-        return Ok(AdminCreated::New);
-    };
-    // This applies to an administrator too: a caller who gives another password wants to set it,
-    // and must not believe that it was set.
-    if !permit.verify(password, Some(account.password_hash)).await? {
-        let message = "the account with this e-mail has another password; nothing was changed: use its password or another e-mail";
-        return Err(Error::conflict("OTHER_PASSWORD", message));
-    }
-    if account.is_platform_admin {
-        return Ok(AdminCreated::Already);
-    }
-    let mut tx = accounts.core.db.begin().await?;
-    store::make_admin(&mut tx, account.user_uuid).await?;
-    tx.commit(audit("user.promote", account.user_uuid)).await?;
-    Ok(AdminCreated::Promoted)
 }

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::Accounts;
+use super::password::Purpose;
 use super::throttle::{self, Subject};
 use super::{new_token, store};
 use crate::audit::Audit;
@@ -36,25 +37,27 @@ pub async fn change_password(
     current_password: String,
     new_password: String,
 ) -> Result<()> {
-    let (credentials, subjects) = {
+    let own = [Subject::changes(user.user_uuid)];
+    let shared: Vec<Subject> = address.map(Subject::address).into_iter().collect();
+    let subjects: Vec<Subject> = own.iter().chain(&shared).cloned().collect();
+    let credentials = {
         let mut conn = accounts.core.db.read().await?;
         let credentials = store::credentials(&mut conn, user.user_uuid).await?.ok_or_else(invalid_token)?;
         if !credentials.has_password() {
             let message = format!("this account has no password; it logs in at {}", credentials.issuer);
             return Err(Error::conflict("NO_PASSWORD", message));
         }
-        let account = Subject::account(&credentials.email);
-        let subjects: Vec<Subject> = [Some(account), address.map(Subject::address)].into_iter().flatten().collect();
         throttle::check(&mut conn, &subjects, accounts.core.clock.now()).await?;
-        (credentials, subjects)
+        credentials
     };
     // Counted like a login: a stolen access token must not allow faster guessing.
-    let permit = accounts.passwords.permit().await?;
+    let caller = user.user_uuid.to_string();
+    let place = accounts.passwords.place(Purpose::Change, &caller)?;
     throttle::count(&accounts.core.db, &subjects, accounts.core.clock.now()).await?;
-    if !permit.verify(current_password, Some(credentials.password_hash.clone())).await? {
+    if !place.turn().await?.verify(current_password, Some(credentials.password_hash.clone())).await? {
         return Err(wrong_password());
     }
-    let password_hash = accounts.passwords.permit().await?.hash(new_password).await?;
+    let password_hash = accounts.passwords.permit(Purpose::Change, &caller).await?.hash(new_password).await?;
     let now = accounts.core.clock.now();
     let this_login = match user.session {
         Session::Login(login_uuid) => Some(login_uuid),
@@ -62,15 +65,16 @@ pub async fn change_password(
     };
     let mut tx = accounts.core.db.begin().await?;
     // A concurrent password change committed first, and ended this login.
-    if !store::lock_password(&mut tx, user.user_uuid, &credentials.password_hash).await? {
+    if store::lock_password(&mut tx, user.user_uuid, &credentials.password_hash).await?.is_none() {
         return Err(wrong_password());
     }
     store::set_password(&mut tx, user.user_uuid, &password_hash).await?;
     store::delete_resets(&mut tx, user.user_uuid).await?;
     let ended = store::revoke_logins(&mut tx, user.user_uuid, this_login, now).await?;
-    if let [account, address @ ..] = subjects.as_slice() {
-        throttle::record_success(&mut tx, account, address.first()).await?;
-    }
+    throttle::record_success(&mut tx, &own, &shared).await?;
+    // Whoever else knew the password is no longer known by their network.
+    store::forget_addresses(&mut tx, user.user_uuid).await?;
+    super::remember_address(&mut tx, user.user_uuid, address, now).await?;
     let audit = Audit::new(user, "password.change", user.user_uuid, now).with(json!({"endedLogins": ended}));
     accounts.authn.permissions.wait_out_lease_after(&mut tx);
     tx.commit(audit).await?;
@@ -132,15 +136,21 @@ fn reset_mail(accounts: &Accounts, email: &str, token: &str, expires_at: Timesta
     MailContent { subject: "Set a new password".to_owned(), parts }
 }
 
-/// Sets a new password with a mailed token. All logins end, and the account's failure counter is
-/// cleared.
-pub async fn reset_password(accounts: &Accounts, token: &str, new_password: String) -> Result<()> {
+/// Sets a new password with a mailed token. All logins end, and what was counted against the
+/// account is cleared: the person may log in from this address.
+pub async fn reset_password(
+    accounts: &Accounts,
+    address: Option<IpAddr>,
+    token: &str,
+    new_password: String,
+) -> Result<()> {
     super::require_builtin_login(accounts)?;
     let hash = crate::sealing::hash(token);
     // An invalid token must not cost a password hash.
     let user_uuid = store::user_of_reset(&mut accounts.core.db.read().await?, &hash, accounts.core.clock.now()).await?;
     let user_uuid = user_uuid.ok_or_else(invalid_reset)?;
-    let password_hash = accounts.passwords.permit().await?.hash(new_password).await?;
+    let permit = accounts.passwords.permit(Purpose::Change, &user_uuid.to_string()).await?;
+    let password_hash = permit.hash(new_password).await?;
     let now = accounts.core.clock.now();
     let mut tx = accounts.core.db.begin().await?;
     // Of two concurrent uses of one token, the second waits here and then finds the token deleted.
@@ -150,7 +160,10 @@ pub async fn reset_password(accounts: &Accounts, token: &str, new_password: Stri
     store::set_password(&mut tx, user_uuid, &password_hash).await?;
     store::delete_resets(&mut tx, user_uuid).await?;
     let ended = store::revoke_logins(&mut tx, user_uuid, None::<Uuid>, now).await?;
-    throttle::record_success(&mut tx, &Subject::account(&credentials.email), None).await?;
+    store::verify_email(&mut tx, user_uuid, now).await?;
+    throttle::clear_account(&mut tx, &credentials.email, address).await?;
+    store::forget_addresses(&mut tx, user_uuid).await?;
+    super::remember_address(&mut tx, user_uuid, address, now).await?;
     let audit = Audit::by_person(user_uuid, credentials.default_persona_uuid, "password.reset", user_uuid, now);
     accounts.authn.permissions.wait_out_lease_after(&mut tx);
     tx.commit(audit.with(json!({"endedLogins": ended}))).await?;

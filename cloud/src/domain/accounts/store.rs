@@ -32,6 +32,62 @@ impl Account {
     }
 }
 
+/// The account of an e-mail, and whether it logged in from the network since `known_since`.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct LoginAccount {
+    #[sqlx(flatten)]
+    pub account: Account,
+    pub is_known: bool,
+}
+
+pub async fn login_account(
+    conn: &mut Conn,
+    email: &str,
+    network: &str,
+    known_since: Timestamp,
+) -> Result<Option<LoginAccount>> {
+    sql("SELECT u.user_uuid, u.default_persona_uuid, u.password_hash, u.is_platform_admin, \
+         a.network IS NOT NULL AS is_known FROM users u LEFT JOIN login_addresses a \
+         ON a.user_uuid = u.user_uuid AND a.network = $3 AND a.last_login_at > $4 \
+         WHERE u.issuer = $2 AND u.subject = $1")
+    .bind(email)
+    .bind(BUILT_IN)
+    .bind(network)
+    .bind(known_since)
+    .optional(conn)
+    .await
+}
+
+/// Remembers that the account logged in from the network. Of its networks the last `limit` are
+/// kept.
+pub async fn remember_address(
+    conn: &mut Conn,
+    user_uuid: UserUuid,
+    network: &str,
+    limit: i64,
+    now: Timestamp,
+) -> Result<()> {
+    sql("INSERT INTO login_addresses (user_uuid, network, last_login_at) VALUES ($1, $2, $3) \
+         ON CONFLICT (user_uuid, network) DO UPDATE SET last_login_at = excluded.last_login_at")
+    .bind(user_uuid)
+    .bind(network)
+    .bind(now)
+    .run(conn)
+    .await?;
+    sql("DELETE FROM login_addresses WHERE user_uuid = $1 AND network NOT IN \
+         (SELECT network FROM login_addresses WHERE user_uuid = $1 \
+         ORDER BY last_login_at DESC, network LIMIT $2)")
+    .bind(user_uuid)
+    .bind(limit)
+    .run(conn)
+    .await
+}
+
+/// Nobody is known by their network any more: somebody else may have logged in with the password.
+pub async fn forget_addresses(conn: &mut Conn, user_uuid: UserUuid) -> Result<()> {
+    sql("DELETE FROM login_addresses WHERE user_uuid = $1").bind(user_uuid).run(conn).await
+}
+
 pub async fn account(conn: &mut Conn, email: &str) -> Result<Option<Account>> {
     sql("SELECT user_uuid, default_persona_uuid, password_hash, is_platform_admin FROM users \
          WHERE issuer = $2 AND subject = $1")
@@ -48,6 +104,7 @@ pub struct Credentials {
     pub password_hash: String,
     pub issuer: String,
     pub default_persona_uuid: PersonaUuid,
+    pub email_verified_at: Option<Timestamp>,
 }
 
 impl Credentials {
@@ -55,29 +112,57 @@ impl Credentials {
     pub fn has_password(&self) -> bool {
         self.issuer == BUILT_IN
     }
+
+    /// Whether the e-mail is known to be this person's: another issuer vouches for it, or the
+    /// person has shown a token that was mailed there.
+    pub fn has_verified_email(&self) -> bool {
+        !self.has_password() || self.email_verified_at.is_some()
+    }
 }
 
 pub async fn credentials(conn: &mut Conn, user_uuid: UserUuid) -> Result<Option<Credentials>> {
-    sql("SELECT email, password_hash, issuer, default_persona_uuid FROM users WHERE user_uuid = $1")
-        .bind(user_uuid)
-        .optional(conn)
-        .await
+    sql("SELECT email, password_hash, issuer, default_persona_uuid, email_verified_at FROM users \
+         WHERE user_uuid = $1")
+    .bind(user_uuid)
+    .optional(conn)
+    .await
 }
 
-/// E-mail and nickname.
+/// Keeps the time of the first proof.
+pub async fn verify_email(conn: &mut Conn, user_uuid: UserUuid, now: Timestamp) -> Result<()> {
+    sql("UPDATE users SET email_verified_at = $2 \
+         WHERE user_uuid = $1 AND email_verified_at IS NULL")
+    .bind(user_uuid)
+    .bind(now)
+    .run(conn)
+    .await
+}
+
+/// E-mail, empty if there is none, and nickname.
 pub async fn profile(conn: &mut Conn, user_uuid: UserUuid) -> Result<Option<(String, Option<String>)>> {
     sql("SELECT email, nickname FROM users WHERE user_uuid = $1").bind(user_uuid).optional(conn).await
 }
 
-/// Whether the account still has this password. The row is locked, so the password cannot change
-/// until the transaction ends.
-pub async fn lock_password(conn: &mut Conn, user_uuid: UserUuid, password_hash: &str) -> Result<bool> {
-    sql("SELECT user_uuid FROM users WHERE user_uuid = $1 AND password_hash = $2")
-        .for_update(conn)
-        .bind(user_uuid)
-        .bind(password_hash)
-        .exists(conn)
-        .await
+/// The account, locked until the transaction ends.
+pub async fn lock_account(conn: &mut Conn, user_uuid: UserUuid) -> Result<Option<Account>> {
+    sql("SELECT user_uuid, default_persona_uuid, password_hash, is_platform_admin FROM users \
+         WHERE user_uuid = $1")
+    .for_update(conn)
+    .bind(user_uuid)
+    .optional(conn)
+    .await
+}
+
+/// The account, if it still has this password. The row is locked, so that neither password nor role
+/// can change until the transaction ends.
+pub async fn lock_password(conn: &mut Conn, user_uuid: UserUuid, password_hash: &str) -> Result<Option<Account>> {
+    sql("SELECT user_uuid, default_persona_uuid, password_hash, is_platform_admin FROM users \
+         WHERE user_uuid = $1 AND password_hash = $2")
+    .for_update(conn)
+    .bind(user_uuid)
+    .bind(password_hash)
+    .optional(conn)
+    .await
 }
 
 pub async fn set_password(conn: &mut Conn, user_uuid: UserUuid, password_hash: &str) -> Result<()> {
@@ -173,8 +258,52 @@ pub async fn insert_account(
     insert_default_persona(conn, account.user_uuid, account.default_persona_uuid, now).await
 }
 
-pub async fn make_admin(conn: &mut Conn, user_uuid: UserUuid) -> Result<()> {
-    sql("UPDATE users SET is_platform_admin = $2 WHERE user_uuid = $1").bind(user_uuid).bind(true).run(conn).await
+pub async fn set_admin(conn: &mut Conn, user_uuid: UserUuid, is_platform_admin: bool) -> Result<()> {
+    sql("UPDATE users SET is_platform_admin = $2 WHERE user_uuid = $1")
+        .bind(user_uuid)
+        .bind(is_platform_admin)
+        .run(conn)
+        .await
+}
+
+/// A platform administrator with a password here.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct Administrator {
+    pub user_uuid: UserUuid,
+    pub email: String,
+    pub nickname: Option<String>,
+    pub created_at: Timestamp,
+    /// Logins that have not ended.
+    pub logins: i64,
+    /// When the last of all stored logins began.
+    pub last_login_at: Option<Timestamp>,
+}
+
+/// Ordered by e-mail.
+pub async fn administrators(conn: &mut Conn, now: Timestamp, limit: i64) -> Result<Vec<Administrator>> {
+    sql("SELECT u.user_uuid, u.email, u.nickname, u.created_at, \
+         (SELECT COUNT(*) FROM logins l WHERE l.user_uuid = u.user_uuid \
+         AND l.revoked_at IS NULL AND l.expires_at > $3) AS logins, \
+         (SELECT MAX(l.created_at) FROM logins l WHERE l.user_uuid = u.user_uuid) \
+         AS last_login_at FROM users u WHERE u.issuer = $1 AND u.is_platform_admin = $2 \
+         ORDER BY u.email LIMIT $4")
+    .bind(BUILT_IN)
+    .bind(true)
+    .bind(now)
+    .bind(limit)
+    .all(conn)
+    .await
+}
+
+/// Whether a tenant waits for somebody with this e-mail.
+pub async fn is_invited(conn: &mut Conn, email: &str, now: Timestamp) -> Result<bool> {
+    sql("SELECT 1 FROM invitations i JOIN tenants t ON t.tenant_uuid = i.tenant_uuid \
+         WHERE i.email = $1 AND i.accepted_at IS NULL AND i.revoked_at IS NULL \
+         AND i.expires_at > $2 AND t.deleted_at IS NULL LIMIT 1")
+    .bind(email)
+    .bind(now)
+    .exists(conn)
+    .await
 }
 
 pub async fn insert_login(
@@ -288,8 +417,14 @@ pub async fn add_failure(conn: &mut Conn, subject: &str, now: Timestamp, forget_
     .await
 }
 
-pub async fn clear_failures(conn: &mut Conn, subject: &str) -> Result<()> {
-    sql("DELETE FROM login_failures WHERE subject = $1").bind(subject).run(conn).await
+/// Returns how many counters were removed.
+pub async fn clear_failures(conn: &mut Conn, subject: &str) -> Result<u64> {
+    sql("DELETE FROM login_failures WHERE subject = $1").bind(subject).execute(conn).await
+}
+
+/// As [`clear_failures`], for a pattern of LIKE. Reads the whole table.
+pub async fn clear_failures_like(conn: &mut Conn, pattern: &str) -> Result<u64> {
+    sql("DELETE FROM login_failures WHERE subject LIKE $1").bind(pattern).execute(conn).await
 }
 
 pub async fn remove_failure(conn: &mut Conn, subject: &str) -> Result<()> {

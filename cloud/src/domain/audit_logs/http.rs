@@ -14,7 +14,7 @@ use super::store::{self, EntryRow, Reach};
 use crate::audit::ActorType;
 use crate::authn::Authn;
 use crate::authz::permission::AuditRead;
-use crate::authz::{Authorized, PlatformAdmin};
+use crate::authz::{Authorized, Caller, PlatformAdmin};
 use crate::core::Core;
 use crate::db::Direction;
 use crate::error::{Error, Result};
@@ -152,6 +152,17 @@ pub struct AuditLogResponse {
     created_at: Timestamp,
 }
 
+impl AuditLogResponse {
+    /// E-mail addresses are for administrators: a key may be anybody's.
+    fn hide_emails(&mut self) {
+        for state in self.before.iter_mut().chain(&mut self.after).chain([&mut self.detail]) {
+            if let Some(email) = state.get_mut("email") {
+                *email = Value::Null;
+            }
+        }
+    }
+}
+
 impl From<EntryRow> for AuditLogResponse {
     fn from(row: EntryRow) -> Self {
         let uuid_of = |kind| row.actor_uuid.filter(|_| row.actor == kind);
@@ -180,14 +191,18 @@ impl From<EntryRow> for AuditLogResponse {
 }
 
 /// The tenant's entries, latest first unless sorted otherwise. `totalElements` is exact up to 5,000
-/// and does not exceed it.
+/// and does not exceed it. To an API key, e-mail addresses in them are null.
 async fn list(
     auth: Authorized<AuditRead>,
     State(core): State<Core>,
     page: Pageable,
     Query(query): Query<AuditQuery>,
 ) -> Result<Answer<PageOf<AuditLogResponse>>> {
-    read(&core, Reach::Tenant(&auth.scope), page, query).await
+    let Answer(mut page) = read(&core, Reach::Tenant(&auth.scope), page, query).await?;
+    if let Caller::ApiKey(_) = auth.caller {
+        page.content.iter_mut().for_each(AuditLogResponse::hide_emails);
+    }
+    Ok(Answer(page))
 }
 
 /// The entries of all tenants, latest first unless sorted otherwise. `totalElements` is exact up to

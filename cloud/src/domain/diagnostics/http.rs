@@ -72,8 +72,8 @@ pub struct DiagnosedUser {
     user_uuid: UserUuid,
     /// The persona in the tenant.
     persona_uuid: PersonaUuid,
-    /// The e-mail address of the account.
-    email: String,
+    /// The e-mail address of the account; null where it has none.
+    email: Option<String>,
     /// The name shown to others.
     nickname: Option<String>,
     /// Whether the person is a platform administrator.

@@ -330,12 +330,12 @@ pub struct PlatformHubRow {
     pub hub: HubRow,
 }
 
-const PLATFORM_COLUMNS: &str = "tenant_uuid, released_at, hub_uuid, hub_identifier, \
-    device_instance_id, description, agent_version, hostname, os, owner_user_uuid, claimed_at, \
-    created_at, blocked_at, last_seen_at, last_telemetry_at";
+const PLATFORM_COLUMNS: &str = "tenant_uuid, released_at, hub_uuid, hub_identifier, device_instance_id, \
+    description, agent_version, hostname, os, owner_user_uuid, claimed_at, created_at, \
+    blocked_at, last_seen_at, last_telemetry_at";
 
-/// Hubs of all tenants, also released ones, newest first, and how many there are. `search` is the
-/// uuid of a hub or of a tenant, or the beginning of a hardware identity, a label or a host name.
+/// Hubs of all tenants, also released ones, newest first, and how many there are. `search` is the uuid of a hub or of a
+/// tenant, or the beginning of a hardware identity, a label or a host name.
 pub async fn list_all(conn: &mut Conn, search: Option<&str>, slice: Slice) -> Result<(Vec<PlatformHubRow>, i64)> {
     let mut list = sql("FROM hubs");
     if let Some(search) = search {

@@ -12,9 +12,9 @@ use super::{MAX_CANDIDATES, MAX_LISTED, Status};
 use crate::authn::Authn;
 use crate::authn::user::User;
 use crate::authz::permission::{MembersManage, MembersRead, Role};
-use crate::authz::{Member, Public};
+use crate::authz::{Member, MemberOrSelf, Public};
 use crate::core::Core;
-use crate::domain::tenants::http::{TenantMemberResponse, TenantResponse};
+use crate::domain::tenants::http::{TenantMemberResponse, TenantResponse, visible_email};
 use crate::domain::tenants::{self, Acquaintance};
 use crate::error::{Error, Result};
 use crate::http::answer::{Answer, Empty};
@@ -71,7 +71,10 @@ where
                 change_role,
                 operation_failing(&[409], "personas.changeRole", "tenant-personas", "Change a member's role"),
             )
-            .delete_with(remove, operation_failing(&[409], "personas.remove", "tenant-personas", "Remove a member")),
+            .delete_with(
+                remove,
+                operation_failing(&[409], "personas.remove", "tenant-personas", "Remove a member, or leave"),
+            ),
         )
         .api_route(
             "/tenant/personas/invitations/{invitationId}",
@@ -107,8 +110,8 @@ pub struct TenantInvitationResponse {
     /// The id of the invitation.
     #[schemars(range(min = 1))]
     invitation_id: i64,
-    /// Who is invited.
-    email: String,
+    /// Who is invited, for an ADMIN or OWNER; null for others.
+    email: Option<String>,
     /// The role that the person will have.
     role: Role,
     /// The status of the invitation.
@@ -124,11 +127,12 @@ pub struct TenantInvitationResponse {
 }
 
 impl TenantInvitationResponse {
-    fn new(invitation: Invitation, now: Timestamp) -> Self {
+    /// As a member with the role `reader` sees it.
+    fn new(invitation: Invitation, reader: Role, now: Timestamp) -> Self {
         Self {
             status: invitation.status(now),
             invitation_id: invitation.invitation_id,
-            email: invitation.email,
+            email: visible_email(reader, Some(invitation.email)),
             role: invitation.role,
             invited_by_user_uuid: invitation.invited_by_user_uuid,
             created_at: invitation.created_at,
@@ -152,10 +156,11 @@ async fn list(auth: Member<MembersRead>, State(core): State<Core>) -> Result<Ans
     let mut conn = core.db.read().await?;
     let members = tenants::members(&mut conn, &auth.scope).await?;
     let invitations = store::list_open(&mut conn, &auth.scope, MAX_LISTED).await?;
-    let now = core.clock.now();
+    let (reader, now) = (auth.role, core.clock.now());
+    let invitations = invitations.into_iter();
     Ok(Answer(TenantPersonasResponse {
-        members: members.into_iter().map(TenantMemberResponse::from).collect(),
-        invitations: invitations.into_iter().map(|invitation| TenantInvitationResponse::new(invitation, now)).collect(),
+        members: members.into_iter().map(|member| TenantMemberResponse::new(member, reader)).collect(),
+        invitations: invitations.map(|invitation| TenantInvitationResponse::new(invitation, reader, now)).collect(),
     }))
 }
 
@@ -209,12 +214,12 @@ async fn invite(
     let response = match invitee {
         Invitee::Email(email) => {
             let invitation = super::invite(&core, &auth.scope, &auth.user, &email, role).await?;
-            let invitation = TenantInvitationResponse::new(invitation, core.clock.now());
+            let invitation = TenantInvitationResponse::new(invitation, auth.role, core.clock.now());
             InviteResponse { invitation: Some(invitation), member: None }
         }
         Invitee::Persona(persona_uuid) => {
             let member = super::add_member(&core, &auth.scope, persona_uuid, role).await?;
-            InviteResponse { invitation: None, member: Some(member.into()) }
+            InviteResponse { invitation: None, member: Some(TenantMemberResponse::new(member, auth.role)) }
         }
     };
     Ok(Answer(response))
@@ -228,20 +233,20 @@ pub struct InviteCandidate {
     persona_uuid: PersonaUuid,
     /// The account of the person.
     user_uuid: UserUuid,
-    /// The e-mail address of the account.
-    email: String,
+    /// The e-mail address of the account, if it has one.
+    email: Option<String>,
     /// The name shown to others.
     nickname: Option<String>,
 }
 
 impl From<Acquaintance> for InviteCandidate {
     fn from(Acquaintance { persona_uuid, user_uuid, email, nickname }: Acquaintance) -> Self {
-        Self { persona_uuid, user_uuid, email, nickname }
+        Self { persona_uuid, user_uuid, email: Some(email).filter(|email| !email.is_empty()), nickname }
     }
 }
 
 /// Members of the caller's other tenants who are not members of this one, ordered by e-mail; the
-/// first 100.
+/// first 100. A tenant counts if the caller joined it and is its ADMIN or OWNER.
 async fn candidates(auth: Member<MembersManage>, State(core): State<Core>) -> Result<Answer<Vec<InviteCandidate>>> {
     let mut conn = core.db.read().await?;
     let found = tenants::acquaintances(&mut conn, &auth.scope, auth.user.user_uuid, MAX_CANDIDATES).await?;
@@ -265,11 +270,12 @@ async fn change_role(
         Some(role) => tenants::change_role(&authn, &auth.scope, persona_uuid, role).await?,
         None => tenants::member(&mut authn.core.db.read().await?, &auth.scope, persona_uuid).await?,
     };
-    Ok(Answer(member.into()))
+    Ok(Answer(TenantMemberResponse::new(member, auth.role)))
 }
 
+/// Every member may remove themselves. The last OWNER stays.
 async fn remove(
-    auth: Member<MembersManage>,
+    auth: MemberOrSelf<MembersManage>,
     State(authn): State<Authn>,
     Path(PersonaPath { persona_uuid }): Path<PersonaPath>,
 ) -> Result<Empty> {
@@ -293,7 +299,7 @@ async fn resend(
     Path(InvitationPath { invitation_id }): Path<InvitationPath>,
 ) -> Result<Answer<TenantInvitationResponse>> {
     let invitation = super::resend(&core, &auth.scope, &auth.user, invitation_id).await?;
-    Ok(Answer(TenantInvitationResponse::new(invitation, core.clock.now())))
+    Ok(Answer(TenantInvitationResponse::new(invitation, auth.role, core.clock.now())))
 }
 
 /// The invitation to accept.
@@ -371,5 +377,5 @@ async fn grant_access(
     Json(GrantAccessRequest { persona_uuid, role }): Json<GrantAccessRequest>,
 ) -> Result<Answer<TenantMemberResponse>> {
     let member = super::grant_access(&authn, &auth.scope, persona_uuid, role).await?;
-    Ok(Answer(member.into()))
+    Ok(Answer(TenantMemberResponse::new(member, auth.role)))
 }

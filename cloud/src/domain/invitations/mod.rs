@@ -18,7 +18,7 @@ use crate::authz::permission::{MANAGE, Role};
 use crate::authz::{Scope, require};
 use crate::core::Core;
 use crate::db::{Conn, Tx};
-use crate::domain::accounts;
+use crate::domain::accounts::{self, Email};
 use crate::domain::tenants::{self, Locked, MemberRow, Membership};
 use crate::error::{Error, Result};
 use crate::mail::{self, MailContent, Part};
@@ -122,23 +122,32 @@ async fn send(core: &Core, tx: &mut Tx, user: &User, offer: &Offer<'_>, now: Tim
     let token = accounts::new_token();
     let expires_at = now.plus_secs(LIFETIME_SECS);
     let sender = accounts::email_of(tx, user.user_uuid).await?;
-    let message = invitation_mail(core, sender.as_deref(), offer, &token, expires_at);
+    let message = invitation_mail(core, sender.as_ref(), offer, &token, expires_at);
     let mail_uuid = mail::queue(core, tx, offer.email, message, expires_at, now).await?;
     Ok(Sent { token_hash: sealing::hash(&token), mail_uuid, expires_at })
 }
 
+/// The words are the service's own. The name of the tenant is not, and stands apart, quoted; nor is
+/// an e-mail that nobody verified, and the mail says so.
 fn invitation_mail(
     core: &Core,
-    sender: Option<&str>,
+    sender: Option<&Email>,
     offer: &Offer<'_>,
     token: &str,
     expires_at: Timestamp,
 ) -> MailContent {
     let Offer { tenant_name, email, role } = offer;
-    let sender = sender.unwrap_or("An administrator");
+    let sender = match sender {
+        Some(Email { address, is_verified: true }) => address.clone(),
+        Some(Email { address, is_verified: false }) => {
+            format!("A user with the unverified e-mail address {address} (it may belong to somebody else)")
+        }
+        None => "A user".to_owned(),
+    };
     let (role, expires_at) = (role.name(), mail::format_time(expires_at));
     let mut parts = vec![
-        Part::Text(format!("{sender} invites you to {tenant_name}, as {role}.")),
+        Part::Text(format!("{sender} invites you, as {role}, to a tenant of this service. They call it:")),
+        Part::Quote((*tenant_name).to_owned()),
         Part::Text(format!(
             "Log in with this e-mail, {email}, or register with it first. Then enter this token in your console; it is valid once, until {expires_at}:"
         )),
@@ -150,9 +159,9 @@ fn invitation_mail(
         parts.push(Part::Text("The details of the invitation:".to_owned()));
         parts.push(Part::Link(format!("{url}/public/invitations/{token}")));
     }
-    let note = "If you do not know the sender, do nothing: nobody can join without the token, and it expires.";
+    let note = "If you do not expect this, do nothing: nobody can join without the token, and it expires.";
     parts.push(Part::Note(note.to_owned()));
-    MailContent { subject: format!("Invitation to {tenant_name}"), parts }
+    MailContent { subject: "Invitation to a tenant".to_owned(), parts }
 }
 
 /// Sends the invitation again, with a new token and for another seven days. The previous token
@@ -244,7 +253,7 @@ pub async fn grant_access(authn: &Authn, scope: &Scope, persona_uuid: PersonaUui
 /// Revokes the open invitation of a user who became a member in another way.
 async fn revoke_open(tx: &mut Tx, scope: &Scope, user_uuid: UserUuid, now: Timestamp) -> Result<()> {
     let Some(email) = accounts::email_of(tx, user_uuid).await? else { return Ok(()) };
-    let Some(open) = store::open(tx, scope, &email).await? else { return Ok(()) };
+    let Some(open) = store::open(tx, scope, &email.address).await? else { return Ok(()) };
     store::revoke(tx, scope, open.invitation_id, now).await?;
     mail::withdraw(tx, open.mail_uuid).await
 }
@@ -274,7 +283,8 @@ pub async fn accept(core: &Core, user: &User, token: &str) -> Result<Membership>
     if let Some(how) = closed_reason(status) {
         return Err(gone(how));
     }
-    if accounts::email_of(&mut tx, user.user_uuid).await?.as_deref() != Some(invitation.email.as_str()) {
+    let own = accounts::email_of(&mut tx, user.user_uuid).await?;
+    if own.is_none_or(|own| own.address != invitation.email) {
         let message = "the invitation was sent to another e-mail; log in with that e-mail";
         return Err(Error::forbidden("OTHER_EMAIL", message));
     }
@@ -285,6 +295,7 @@ pub async fn accept(core: &Core, user: &User, token: &str) -> Result<Membership>
     }
     let id = invitation.invitation_id;
     store::accept(&mut tx, &scope, id, user.user_uuid, now).await?;
+    accounts::verify_email(&mut tx, user.user_uuid, now).await?;
     let membership = match before {
         // An invitation never changes the role of an existing member.
         Some(membership) => membership,

@@ -6,6 +6,8 @@ pub mod limits;
 mod limits_store;
 mod store;
 
+use std::cmp::Reverse;
+
 use hub_protocol::{PersonaUuid, TenantUuid, Timestamp, UserUuid};
 use serde_json::{Value, json};
 
@@ -23,9 +25,12 @@ use crate::error::{Error, Result};
 pub use store::{Acquaintance, MemberRow, Membership};
 
 const NAME_MAX_CHARS: usize = 200;
-/// Tenants of a user, and members of a tenant. Neither list is paginated.
+/// Tenants that a user joined, and members of a tenant. Neither list is paginated.
 const MAX_TENANTS: i64 = 1000;
 const MAX_MEMBERS: i64 = 1000;
+/// Memberships that others gave a user are not limited, since the user has no part in them; the
+/// newest this many are listed.
+const MAX_ADDED_LISTED: i64 = 100;
 
 /// The user's membership in the tenant; None if there is none or the tenant is deleted.
 pub async fn membership(conn: &mut Conn, user_uuid: UserUuid, tenant_uuid: TenantUuid) -> Result<Option<Member>> {
@@ -53,14 +58,15 @@ pub async fn create(authn: &Authn, user: &User, name: &str) -> Result<Membership
     if !accounts::lock_user(&mut tx, user.user_uuid).await? {
         return Err(invalid_token());
     }
-    if store::count_memberships(&mut tx, user.user_uuid).await? >= MAX_TENANTS {
+    if store::count_accepted(&mut tx, user.user_uuid, None).await? >= MAX_TENANTS {
         return Err(too_many_tenants());
     }
     store::insert_tenant(&mut tx, tenant_uuid, name, now).await?;
-    let persona_uuid = store::grant(&mut tx, tenant_uuid, user.user_uuid, Role::Owner, now).await?;
+    let persona_uuid = store::grant(&mut tx, tenant_uuid, user.user_uuid, Role::Owner, None, now).await?;
     let audit = Audit::new(user, "tenant.create", tenant_uuid, now).in_tenant(tenant_uuid);
     tx.commit(audit.changed(None, Some(json!({"name": name})))).await?;
-    Ok(Membership { tenant_uuid, name: name.to_owned(), created_at: now, persona_uuid, role: Role::Owner })
+    let (name, role) = (name.to_owned(), Role::Owner);
+    Ok(Membership { tenant_uuid, name, created_at: now, persona_uuid, role, added_by_user_uuid: None })
 }
 
 fn too_many_tenants() -> Error {
@@ -68,6 +74,28 @@ fn too_many_tenants() -> Error {
         "TOO_MANY_TENANTS",
         format!("a user may be a member of at most {MAX_TENANTS} tenants; leave one first"),
     )
+}
+
+/// The user's tenants, newest first: all that the user joined, and the last that others made the
+/// user a member of.
+pub async fn memberships(conn: &mut Conn, user_uuid: UserUuid) -> Result<Vec<Membership>> {
+    let mut memberships = store::accepted_memberships(conn, user_uuid, MAX_TENANTS).await?;
+    memberships.extend(store::added_memberships(conn, user_uuid, MAX_ADDED_LISTED).await?);
+    memberships.sort_by_key(|membership| Reverse((membership.created_at, membership.tenant_uuid)));
+    Ok(memberships)
+}
+
+/// Accepts a membership that somebody else gave the user. Repeating it changes nothing.
+pub async fn accept(authn: &Authn, scope: &Scope, user: &User) -> Result<Membership> {
+    let Locked { mut tx, .. } = locked(&authn.core, scope).await?;
+    let membership = store::tenant_of(&mut tx, scope, user.user_uuid).await?;
+    let membership = membership.ok_or_else(|| Error::not_found("tenant"))?;
+    let Some(added_by) = membership.added_by_user_uuid else { return Ok(membership) };
+    require_room(&mut tx, scope, user.user_uuid).await?;
+    store::accept_membership(&mut tx, scope, user.user_uuid).await?;
+    let audit = Audit::new(scope, "member.accept", membership.persona_uuid, authn.core.clock.now());
+    tx.commit(audit.with(json!({"addedByUserUuid": added_by}))).await?;
+    Ok(Membership { added_by_user_uuid: None, ..membership })
 }
 
 /// Renames the tenant, if a name is given. Returns the caller's view of it.
@@ -152,7 +180,8 @@ pub async fn user_of_persona(conn: &mut Conn, scope: &Scope, persona_uuid: Perso
 
 /// Gives a user a role, in a transaction that holds the tenant's lock. Returns their previous
 /// membership and their persona. Fails if a limit is reached, or if the tenant would be left
-/// without an OWNER.
+/// without an OWNER. Only what users do themselves counts against their own limit: otherwise others
+/// could use it up.
 pub async fn grant_role(
     tx: &mut Tx,
     scope: &Scope,
@@ -164,23 +193,35 @@ pub async fn grant_role(
     match &before {
         Some(Member { role: Role::Owner, .. }) if role != Role::Owner => require_another_owner(tx, scope).await?,
         Some(_) => {}
-        None => require_capacity(tx, scope, user_uuid).await?,
+        None => require_capacity(tx, scope).await?,
     }
-    let persona_uuid = store::grant(tx, scope.tenant_uuid(), user_uuid, role, now).await?;
+    let added_by = match scope.actor() {
+        Actor::User { user_uuid: actor, .. } if *actor != user_uuid => Some(*actor),
+        _ => None,
+    };
+    if added_by.is_none() {
+        require_room(tx, scope, user_uuid).await?;
+    }
+    let persona_uuid = store::grant(tx, scope.tenant_uuid(), user_uuid, role, added_by, now).await?;
     Ok((before, persona_uuid))
 }
 
-/// Removes a member. The role is not effective from the next request on.
+/// Removes a member, or lets one leave: everybody may remove themselves. The role is not effective
+/// from the next request on. The last OWNER stays, so that a tenant is never without one.
 pub async fn remove_member(authn: &Authn, scope: &Scope, persona_uuid: PersonaUuid) -> Result<()> {
     let Locked { mut tx, role, .. } = locked(&authn.core, scope).await?;
-    require(role, MANAGE)?;
+    let leaves = matches!(scope.actor(), Actor::User { persona_uuid: own, .. } if *own == persona_uuid);
+    if !leaves {
+        require(role, MANAGE)?;
+    }
     let member = member(&mut tx, scope, persona_uuid).await?;
     protect_owners(role, &[member.role])?;
     if member.role == Role::Owner {
         require_another_owner(&mut tx, scope).await?;
     }
     store::revoke_role(&mut tx, scope, persona_uuid).await?;
-    let audit = Audit::new(scope, "member.remove", persona_uuid, authn.core.clock.now());
+    let action = if leaves { "member.leave" } else { "member.remove" };
+    let audit = Audit::new(scope, action, persona_uuid, authn.core.clock.now());
     authn.permissions.wait_out_lease_after(&mut tx);
     tx.commit(audit.changed(Some(json!({"role": member.role})), None)).await?;
     Ok(())
@@ -221,19 +262,27 @@ pub async fn lock(core: &Core, scope: &Scope) -> Result<Option<(Tx, String)>> {
 /// Fails if the owner to be removed is the only one.
 async fn require_another_owner(tx: &mut Tx, scope: &Scope) -> Result<()> {
     match store::count_owners(tx, scope).await? {
-        ..=1 => Err(Error::conflict("LAST_OWNER", "this is the tenant's only OWNER; add another one first")),
+        ..=1 => {
+            let message = "this is the tenant's only OWNER; make somebody else an OWNER first, or delete the tenant";
+            Err(Error::conflict("LAST_OWNER", message))
+        }
         _ => Ok(()),
     }
 }
 
-/// Fails if the tenant or the new member has reached its limit of memberships.
-async fn require_capacity(tx: &mut Tx, scope: &Scope, user_uuid: UserUuid) -> Result<()> {
+/// Fails if the tenant has reached its limit of members.
+async fn require_capacity(tx: &mut Tx, scope: &Scope) -> Result<()> {
     if store::count_members(tx, scope).await? >= MAX_MEMBERS {
         let message = format!("a tenant may have at most {MAX_MEMBERS} members; remove one first");
         return Err(Error::conflict("TOO_MANY_MEMBERS", message));
     }
+    Ok(())
+}
+
+/// Fails if the user has joined as many other tenants as one may.
+async fn require_room(tx: &mut Tx, scope: &Scope, user_uuid: UserUuid) -> Result<()> {
     accounts::lock_user(tx, user_uuid).await?;
-    if store::count_memberships(tx, user_uuid).await? >= MAX_TENANTS {
+    if store::count_accepted(tx, user_uuid, Some(scope.tenant_uuid())).await? >= MAX_TENANTS {
         return Err(too_many_tenants());
     }
     Ok(())

@@ -27,14 +27,19 @@ pub struct Membership {
     pub persona_uuid: PersonaUuid,
     #[sqlx(try_from = "String")]
     pub role: Role,
+    /// Who made the user a member, until the user accepts.
+    pub added_by_user_uuid: Option<UserUuid>,
 }
 
+const COLUMNS: &str = "SELECT t.tenant_uuid, t.name, t.created_at, p.persona_uuid, p.role, \
+     p.added_by_user_uuid ";
 const MEMBERSHIPS: &str = "FROM personas p JOIN tenants t ON t.tenant_uuid = p.tenant_uuid \
      WHERE p.user_uuid = $1 AND p.role IS NOT NULL AND t.deleted_at IS NULL";
+const ACCEPTED: &str = " AND p.added_by_user_uuid IS NULL";
 
 /// The scope's tenant and the user's membership in it.
 pub async fn tenant_of(conn: &mut Conn, scope: &Scope, user_uuid: UserUuid) -> Result<Option<Membership>> {
-    sql("SELECT t.tenant_uuid, t.name, t.created_at, p.persona_uuid, p.role ")
+    sql(COLUMNS)
         .push(MEMBERSHIPS)
         .push(" AND t.tenant_uuid = $2")
         .bind(user_uuid)
@@ -43,10 +48,11 @@ pub async fn tenant_of(conn: &mut Conn, scope: &Scope, user_uuid: UserUuid) -> R
         .await
 }
 
-/// Newest tenants first.
-pub async fn memberships(conn: &mut Conn, user_uuid: UserUuid, limit: i64) -> Result<Vec<Membership>> {
-    sql("SELECT t.tenant_uuid, t.name, t.created_at, p.persona_uuid, p.role ")
+/// Memberships of the user's own doing, newest tenants first.
+pub async fn accepted_memberships(conn: &mut Conn, user_uuid: UserUuid, limit: i64) -> Result<Vec<Membership>> {
+    sql(COLUMNS)
         .push(MEMBERSHIPS)
+        .push(ACCEPTED)
         .push(" ORDER BY t.created_at DESC, t.tenant_uuid DESC LIMIT $2")
         .bind(user_uuid)
         .bind(limit)
@@ -54,8 +60,36 @@ pub async fn memberships(conn: &mut Conn, user_uuid: UserUuid, limit: i64) -> Re
         .await
 }
 
-pub async fn count_memberships(conn: &mut Conn, user_uuid: UserUuid) -> Result<i64> {
-    sql("SELECT COUNT(*) ").push(MEMBERSHIPS).bind(user_uuid).scalar(conn).await
+/// Memberships that others gave the user and the user has not accepted, the newest first.
+pub async fn added_memberships(conn: &mut Conn, user_uuid: UserUuid, limit: i64) -> Result<Vec<Membership>> {
+    sql(COLUMNS)
+        .push(MEMBERSHIPS)
+        .push(" AND p.added_by_user_uuid IS NOT NULL ORDER BY p.created_at DESC, p.persona_uuid DESC LIMIT $2")
+        .bind(user_uuid)
+        .bind(limit)
+        .all(conn)
+        .await
+}
+
+/// The tenants, other than this one, that the user is a member of by their own doing.
+pub async fn count_accepted(conn: &mut Conn, user_uuid: UserUuid, except: Option<TenantUuid>) -> Result<i64> {
+    sql("SELECT COUNT(*) ")
+        .push(MEMBERSHIPS)
+        .push(ACCEPTED)
+        .push(" AND ($2 IS NULL OR p.tenant_uuid <> $2)")
+        .bind(user_uuid)
+        .bind(except)
+        .scalar(conn)
+        .await
+}
+
+/// The membership counts as the user's own doing from now on.
+pub async fn accept_membership(tx: &mut Tx, scope: &Scope, user_uuid: UserUuid) -> Result<()> {
+    sql("UPDATE personas SET added_by_user_uuid = NULL WHERE user_uuid = $1 AND tenant_uuid = $2")
+        .bind(user_uuid)
+        .bind(scope.tenant_uuid())
+        .run(tx)
+        .await
 }
 
 /// None when the tenant is deleted.
@@ -75,23 +109,29 @@ pub async fn insert_tenant(conn: &mut Conn, tenant_uuid: TenantUuid, name: &str,
         .await
 }
 
-/// Creates the user's persona in the tenant, or gives the existing one the role. Returns the
-/// persona.
+/// Creates the user's persona in the tenant, or gives the existing one the role. `added_by` is who
+/// did it, if not the user. Another role leaves open whether the user accepted the membership; the
+/// user's own doing accepts it. Returns the persona.
 pub async fn grant(
     conn: &mut Conn,
     tenant_uuid: TenantUuid,
     user_uuid: UserUuid,
     role: Role,
+    added_by: Option<UserUuid>,
     now: Timestamp,
 ) -> Result<PersonaUuid> {
-    sql("INSERT INTO personas (persona_uuid, user_uuid, tenant_uuid, role, created_at) VALUES ($1, \
-         $2, $3, $4, $5) ON CONFLICT (user_uuid, tenant_uuid) DO UPDATE SET role = excluded.role \
-         RETURNING persona_uuid")
+    sql("INSERT INTO personas (persona_uuid, user_uuid, tenant_uuid, role, created_at, \
+         added_by_user_uuid) VALUES ($1, $2, $3, $4, $5, $6) \
+         ON CONFLICT (user_uuid, tenant_uuid) DO UPDATE SET role = excluded.role, \
+         added_by_user_uuid = CASE WHEN personas.role IS NULL \
+         OR excluded.added_by_user_uuid IS NULL THEN excluded.added_by_user_uuid \
+         ELSE personas.added_by_user_uuid END RETURNING persona_uuid")
     .bind(PersonaUuid::new())
     .bind(user_uuid)
     .bind(tenant_uuid)
     .bind(role.name())
     .bind(now)
+    .bind(added_by)
     .scalar(conn)
     .await
 }
@@ -150,15 +190,15 @@ pub async fn has_others(conn: &mut Conn, tenant_uuid: TenantUuid, user_uuid: Use
 pub struct MemberRow {
     pub persona_uuid: PersonaUuid,
     pub user_uuid: UserUuid,
-    pub email: String,
+    pub email: Option<String>,
     pub nickname: Option<String>,
     #[sqlx(try_from = "String")]
     pub role: Role,
     pub created_at: Timestamp,
 }
 
-const MEMBERS: &str = "SELECT p.persona_uuid, p.user_uuid, u.email, u.nickname, p.role, \
-    p.created_at FROM personas p JOIN users u ON u.user_uuid = p.user_uuid \
+const MEMBERS: &str = "SELECT p.persona_uuid, p.user_uuid, NULLIF(u.email, '') AS email, \
+    u.nickname, p.role, p.created_at FROM personas p JOIN users u ON u.user_uuid = p.user_uuid \
     WHERE p.tenant_uuid = $1 AND p.role IS NOT NULL";
 
 /// Ordered by when they joined.
@@ -190,12 +230,14 @@ pub struct Acquaintance {
     /// The default persona.
     pub persona_uuid: PersonaUuid,
     pub user_uuid: UserUuid,
+    /// Empty if there is none.
     pub email: String,
     pub nickname: Option<String>,
 }
 
-/// The members of the user's other tenants who are not members of this one. Every role may see the
-/// members of a tenant.
+/// The members of the user's other tenants who are not members of this one: of those that the user
+/// joined and may see the e-mails of. Their default personas open the same: whoever makes somebody
+/// a member of a tenant of their own sees that person's e-mail there.
 pub async fn acquaintances(
     conn: &mut Conn,
     scope: &Scope,
@@ -206,7 +248,8 @@ pub async fn acquaintances(
          FROM personas mine JOIN tenants t ON t.tenant_uuid = mine.tenant_uuid \
          AND t.deleted_at IS NULL JOIN personas theirs ON theirs.tenant_uuid = t.tenant_uuid \
          AND theirs.role IS NOT NULL JOIN users u ON u.user_uuid = theirs.user_uuid \
-         WHERE mine.user_uuid = $2 AND mine.role IS NOT NULL AND mine.tenant_uuid <> $1 \
+         WHERE mine.user_uuid = $2 AND mine.role IN ('ADMIN', 'OWNER') \
+         AND mine.added_by_user_uuid IS NULL AND mine.tenant_uuid <> $1 \
          AND NOT EXISTS (SELECT 1 FROM personas here \
          WHERE here.user_uuid = u.user_uuid AND here.tenant_uuid = $1 AND here.role IS NOT NULL) \
          ORDER BY u.email, u.user_uuid LIMIT $3")

@@ -117,7 +117,8 @@ pub struct TenantTransferRequestResponse {
     status: Status,
     /// The persona of the requester in the tenant.
     requested_by_persona_uuid: PersonaUuid,
-    /// The e-mail address of the requester.
+    /// The e-mail address of the requester, for the requester, the person who is asked, and the
+    /// ADMIN or OWNER of either tenant; null for others, and where the requester has none.
     requested_by_email: Option<String>,
     /// The persona that the tenant is offered to.
     target_persona_uuid: Option<PersonaUuid>,

@@ -68,7 +68,7 @@ pub struct Transfer {
     pub tenant_name: String,
     pub requested_by_user_uuid: UserUuid,
     pub requested_by_persona_uuid: PersonaUuid,
-    /// None if the requester's identity provider does not vouch for an e-mail.
+    /// None if it is not for the reader, and if the requester's identity provider vouches for none.
     pub requested_by_email: Option<String>,
     pub target_persona_uuid: Option<PersonaUuid>,
     pub target_user_uuid: Option<UserUuid>,
@@ -134,7 +134,7 @@ pub async fn initiate(authn: &Authn, scope: &Scope, target: Target, message: Opt
             "you cannot transfer a tenant to yourself; name somebody else",
         ));
     }
-    if let Some(pending) = store::pending(&mut tx, scope).await? {
+    if let Some(pending) = store::pending(&mut tx, user_uuid, scope).await? {
         if pending.is_pending(now) {
             let message = "a transfer of this tenant is pending; wait for its answer, or cancel it first";
             return Err(Error::conflict("TRANSFER_PENDING", message));
@@ -154,7 +154,7 @@ pub async fn initiate(authn: &Authn, scope: &Scope, target: Target, message: Opt
         expires_at: now.plus_secs(LIFETIME_SECS),
     };
     store::insert(&mut tx, scope, new).await?;
-    let transfer = store::find(&mut tx, request_uuid).await?.ok_or_else(not_found)?;
+    let transfer = store::find(&mut tx, user_uuid, request_uuid).await?.ok_or_else(not_found)?;
     let after = json!({
         "status": Status::Pending,
         "targetPersonaUuid": transfer.target_persona_uuid,
@@ -230,7 +230,7 @@ impl Involvement {
 
 /// The request and the caller's involvement in it; 404 if the caller is not involved.
 async fn find(conn: &mut Conn, user: &User, request_uuid: Uuid) -> Result<(Transfer, Involvement)> {
-    let transfer = store::find(conn, request_uuid).await?.ok_or_else(not_found)?;
+    let transfer = store::find(conn, user.user_uuid, request_uuid).await?.ok_or_else(not_found)?;
     let in_tenant = tenants::membership(conn, user.user_uuid, transfer.tenant_uuid).await?;
     let is_recipient = match transfer.target_tenant_uuid {
         Some(unit) => tenants::membership(conn, user.user_uuid, unit).await?.is_some(),

@@ -8,13 +8,18 @@ use crate::authz::Scope;
 use crate::db::{Conn, Tx, sql};
 use crate::error::Result;
 
-/// Requests of tenants that are not deleted.
+/// Requests of tenants that are not deleted, as the user $1 sees them. The requester's e-mail is
+/// for the requester, the person who is asked, and administrators of the two tenants.
 const TRANSFERS: &str = "SELECT r.request_uuid, r.tenant_uuid, \
     t.name AS tenant_name, r.requested_by_user_uuid, r.requested_by_persona_uuid, \
-    NULLIF(u.email, '') AS requested_by_email, r.target_persona_uuid, r.target_user_uuid, \
-    r.target_tenant_uuid, r.message, r.status, r.created_at, r.expires_at, r.settled_at \
-    FROM transfer_requests r JOIN tenants t ON t.tenant_uuid = r.tenant_uuid \
-    AND t.deleted_at IS NULL LEFT JOIN users u ON u.user_uuid = r.requested_by_user_uuid ";
+    CASE WHEN r.requested_by_user_uuid = $1 OR r.target_user_uuid = $1 \
+    OR own.role IN ('ADMIN', 'OWNER') OR unit.role IN ('ADMIN', 'OWNER') \
+    THEN NULLIF(u.email, '') END AS requested_by_email, r.target_persona_uuid, \
+    r.target_user_uuid, r.target_tenant_uuid, r.message, r.status, r.created_at, r.expires_at, \
+    r.settled_at FROM transfer_requests r JOIN tenants t ON t.tenant_uuid = r.tenant_uuid \
+    AND t.deleted_at IS NULL LEFT JOIN users u ON u.user_uuid = r.requested_by_user_uuid \
+    LEFT JOIN personas own ON own.user_uuid = $1 AND own.tenant_uuid = r.tenant_uuid \
+    LEFT JOIN personas unit ON unit.user_uuid = $1 AND unit.tenant_uuid = r.target_tenant_uuid ";
 
 pub struct NewTransfer<'a> {
     pub request_uuid: Uuid,
@@ -52,14 +57,15 @@ pub async fn insert(tx: &mut Tx, scope: &Scope, new: NewTransfer<'_>) -> Result<
 }
 
 /// Of any tenant: the recipient is not a member.
-pub async fn find(conn: &mut Conn, request_uuid: Uuid) -> Result<Option<Transfer>> {
-    sql(TRANSFERS).push("WHERE r.request_uuid = $1").bind(request_uuid).optional(conn).await
+pub async fn find(conn: &mut Conn, reader: UserUuid, request_uuid: Uuid) -> Result<Option<Transfer>> {
+    sql(TRANSFERS).push("WHERE r.request_uuid = $2").bind(reader).bind(request_uuid).optional(conn).await
 }
 
 /// The request with status PENDING, expired or not.
-pub async fn pending(conn: &mut Conn, scope: &Scope) -> Result<Option<Transfer>> {
+pub async fn pending(conn: &mut Conn, reader: UserUuid, scope: &Scope) -> Result<Option<Transfer>> {
     sql(TRANSFERS)
-        .push("WHERE r.tenant_uuid = $1 AND r.status = 'PENDING'")
+        .push("WHERE r.tenant_uuid = $2 AND r.status = 'PENDING'")
+        .bind(reader)
         .bind(scope.tenant_uuid())
         .optional(conn)
         .await

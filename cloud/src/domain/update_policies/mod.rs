@@ -399,10 +399,7 @@ async fn target(tx: &mut Tx, by: By<'_>, request: &CreateAgentUpdatePolicyReques
     }
     check.done()?;
     match (by, request.scope, request.hub_uuid) {
-        (By::Tenant(_), PolicyScope::Global, _) => {
-            let message = "only the platform may set a policy for all hubs; use the scope UNIT or HUB";
-            Err(Error::forbidden("GLOBAL_POLICY", message))
-        }
+        (By::Tenant(_), PolicyScope::Global, _) => Err(global_policy()),
         (By::Tenant(scope), ..) if request.tenant_uuid.is_some_and(|named| named != scope.tenant_uuid()) => {
             Err(Error::forbidden("OTHER_TENANT", "`tenantUuid` must be the tenant named in `X-Tenant-UUID`"))
         }
@@ -439,7 +436,7 @@ async fn delete_once(policies: &Policies, scope: &Scope, policy_uuid: Uuid) -> R
     let now = policies.core.clock.now();
     let by = By::Tenant(scope);
     let mut tx = policies.core.db.begin().await?;
-    let policy = store::lock(&mut tx, policy_uuid, by.limited_to()).await?.ok_or_else(not_found)?;
+    let policy = lock(&mut tx, policy_uuid, by).await?;
     let target = match (policy.tenant_uuid, policy.hub_uuid) {
         (Some(tenant_uuid), Some(hub_uuid)) => Target::Hub(tenant_uuid, hub_uuid),
         (Some(tenant_uuid), None) => Target::Unit(tenant_uuid),
@@ -477,6 +474,24 @@ async fn withdraw_all(
         }
         withdrawn.extend(more);
     }
+}
+
+/// The policy, locked until the transaction ends, if the actor may change it.
+async fn lock(tx: &mut Tx, policy_uuid: Uuid, by: By<'_>) -> Result<Policy> {
+    if let Some(policy) = store::lock(tx, policy_uuid, by.limited_to()).await? {
+        return Ok(policy);
+    }
+    // What a tenant may read and not change is the platform's.
+    let readable = match by.limited_to() {
+        Some(tenant_uuid) => store::get(tx, policy_uuid, tenant_uuid).await?,
+        None => None,
+    };
+    Err(if readable.is_some() { global_policy() } else { not_found() })
+}
+
+fn global_policy() -> Error {
+    let message = "only the platform may set or change the policy for all hubs; use the scope UNIT or HUB";
+    Error::forbidden("GLOBAL_POLICY", message)
 }
 
 fn not_found() -> Error {

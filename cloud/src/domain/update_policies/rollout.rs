@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::rollout_store::{self, Tally};
 use super::store::{self, Schedule};
-use super::{By, Policies, Policy, not_found};
+use super::{By, Policies, Policy};
 use crate::domain::jobs::{self, Selection, Withdrawal};
 use crate::domain::releases::AgentReleaseSummary;
 use crate::error::{Error, Result};
@@ -240,7 +240,7 @@ pub async fn act(policies: &Policies, by: By<'_>, policy_uuid: Uuid, action: Act
 async fn act_once(policies: &Policies, by: By<'_>, policy_uuid: Uuid, action: Action) -> Result<Policy> {
     let now = policies.core.clock.now();
     let mut tx = policies.core.db.begin().await?;
-    let policy = store::lock(&mut tx, policy_uuid, by.limited_to()).await?.ok_or_else(not_found)?;
+    let policy = super::lock(&mut tx, policy_uuid, by).await?;
     let rollouts = rollout_store::of_policy(&mut tx, policy_uuid).await?;
     let mut acted_on = Vec::new();
     let (mut before, mut after) = (Vec::new(), Vec::new());

@@ -6,7 +6,7 @@ use sqlx::types::Json;
 use uuid::Uuid;
 
 use super::{Policy, PolicyScope, Target, Terms};
-use crate::db::{Conn, Slice, Tx, sql};
+use crate::db::{Conn, Slice, Sql, Tx, sql};
 use crate::error::Result;
 
 const COLUMNS: &str = "policy_uuid, scope, tenant_uuid, hub_uuid, channel, version, auto_update, \
@@ -35,14 +35,19 @@ pub async fn lock(tx: &mut Tx, policy_uuid: Uuid, tenant_uuid: Option<TenantUuid
     statement.for_update(tx).optional(tx).await
 }
 
+/// Narrows a statement to what a tenant may read: its own policies, and the platform's while that
+/// governs its hubs because the tenant has none for all of them.
+fn readable(statement: Sql, tenant_uuid: TenantUuid) -> Sql {
+    const GLOBAL: &str = " OR (scope = 'GLOBAL' AND NOT EXISTS (SELECT 1 \
+        FROM update_policies unit WHERE unit.scope = 'UNIT' AND unit.tenant_uuid = ";
+    let own = statement.push(" AND (tenant_uuid = ").push_bind(tenant_uuid);
+    own.push(GLOBAL).push_bind(tenant_uuid).push(")))")
+}
+
+/// A policy that the tenant may read.
 pub async fn get(conn: &mut Conn, policy_uuid: Uuid, tenant_uuid: TenantUuid) -> Result<Option<Policy>> {
-    sql("SELECT ")
-        .push(COLUMNS)
-        .push(" FROM update_policies WHERE policy_uuid = $1 AND tenant_uuid = $2")
-        .bind(policy_uuid)
-        .bind(tenant_uuid)
-        .optional(conn)
-        .await
+    let statement = sql("SELECT ").push(COLUMNS).push(" FROM update_policies WHERE policy_uuid = ");
+    readable(statement.push_bind(policy_uuid), tenant_uuid).optional(conn).await
 }
 
 /// The global policy, if there is one.
@@ -53,6 +58,7 @@ pub async fn global(conn: &mut Conn) -> Result<Option<Uuid>> {
 /// The filters of a list.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Filter {
+    /// Only what this tenant may read.
     pub tenant_uuid: Option<TenantUuid>,
     pub scope: Option<PolicyScope>,
 }
@@ -61,7 +67,7 @@ pub struct Filter {
 pub async fn list(conn: &mut Conn, filter: Filter, slice: Slice) -> Result<(Vec<Policy>, i64)> {
     let mut from = sql("FROM update_policies WHERE 1 = 1");
     if let Some(tenant_uuid) = filter.tenant_uuid {
-        from = from.push(" AND tenant_uuid = ").push_bind(tenant_uuid);
+        from = readable(from, tenant_uuid);
     }
     if let Some(scope) = filter.scope {
         from = from.push(" AND scope = ").push_bind(scope.name());

@@ -1,18 +1,17 @@
 //! `/tenant/tenants/**`.
 
 use aide::axum::ApiRouter;
-use aide::axum::routing::{delete_with, get_with, patch_with};
+use aide::axum::routing::{delete_with, get_with, patch_with, post_with};
 use axum::extract::{FromRef, State};
 use hub_protocol::{PersonaUuid, TenantUuid, Timestamp, UserUuid};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::super::store;
 use super::super::{self as tenants, MemberRow, Membership};
 use crate::authn::Authn;
 use crate::authn::user::User;
-use crate::authz::Member;
-use crate::authz::permission::{MembersManage, MembersRead, Role, TenantUpdate};
+use crate::authz::permission::{MANAGE, MembersManage, MembersRead, Role, TenantUpdate};
+use crate::authz::{Member, MemberOrSelf};
 use crate::core::Core;
 use crate::error::Result;
 use crate::http::answer::{Answer, Empty};
@@ -42,7 +41,19 @@ where
             "/tenant/tenants/{tenantUuid}/members/{targetPersonaUuid}",
             delete_with(
                 remove_member,
-                operation_failing(&[409], "tenants.removeMember", "tenant-tenants", "Remove a member"),
+                operation_failing(&[409], "tenants.removeMember", "tenant-tenants", "Remove a member, or leave"),
+            ),
+        )
+        .api_route(
+            "/tenant/tenants/{tenantUuid}/accept",
+            post_with(
+                accept,
+                operation_failing(
+                    &[409],
+                    "tenants.accept",
+                    "tenant-tenants",
+                    "Accept a membership that somebody else gave you",
+                ),
             ),
         )
         .api_route(
@@ -63,13 +74,17 @@ pub struct TenantResponse {
     role: Role,
     /// The caller's persona in it.
     persona_uuid: PersonaUuid,
+    /// Who made the caller a member, until the caller accepts the membership; null for one that the
+    /// caller accepted or joined. It grants the role either way, and counts only when accepted.
+    added_by_user_uuid: Option<UserUuid>,
     /// When it was created.
     created_at: Timestamp,
 }
 
 impl From<Membership> for TenantResponse {
-    fn from(Membership { tenant_uuid, name, role, persona_uuid, created_at }: Membership) -> Self {
-        Self { tenant_uuid, name, role, persona_uuid, created_at }
+    fn from(membership: Membership) -> Self {
+        let Membership { tenant_uuid, name, role, persona_uuid, added_by_user_uuid, created_at } = membership;
+        Self { tenant_uuid, name, role, persona_uuid, added_by_user_uuid, created_at }
     }
 }
 
@@ -89,10 +104,11 @@ pub struct UpdateTenantRequest {
     name: Option<String>,
 }
 
-/// All of them, newest first; a user is a member of at most a thousand.
+/// All that the caller joined, of which there are at most a thousand, and the last hundred that
+/// others made the caller a member of; newest first.
 async fn list(user: User, State(authn): State<Authn>) -> Result<Answer<Vec<TenantResponse>>> {
     let mut conn = authn.core.db.read().await?;
-    let memberships = store::memberships(&mut conn, user.user_uuid, tenants::MAX_TENANTS).await?;
+    let memberships = tenants::memberships(&mut conn, user.user_uuid).await?;
     Ok(Answer(memberships.into_iter().map(TenantResponse::from).collect()))
 }
 
@@ -122,8 +138,9 @@ pub struct TenantMemberResponse {
     persona_uuid: PersonaUuid,
     /// The account of the member.
     user_uuid: UserUuid,
-    /// The e-mail address of the account.
-    email: String,
+    /// The e-mail address of the account, for an ADMIN or OWNER; null for others, and where the
+    /// account has none.
+    email: Option<String>,
     /// The name shown to others.
     nickname: Option<String>,
     /// The role of the member.
@@ -132,9 +149,16 @@ pub struct TenantMemberResponse {
     created_at: Timestamp,
 }
 
-impl From<MemberRow> for TenantMemberResponse {
-    fn from(MemberRow { persona_uuid, user_uuid, email, nickname, role, created_at }: MemberRow) -> Self {
-        Self { persona_uuid, user_uuid, email, nickname, role, created_at }
+/// The e-mail of somebody else, as a member with this role sees it.
+pub fn visible_email(reader: Role, email: Option<String>) -> Option<String> {
+    email.filter(|email| !email.is_empty() && reader.allows(MANAGE))
+}
+
+impl TenantMemberResponse {
+    /// As a member with the role `reader` sees it.
+    pub fn new(row: MemberRow, reader: Role) -> Self {
+        let MemberRow { persona_uuid, user_uuid, email, nickname, role, created_at } = row;
+        Self { persona_uuid, user_uuid, email: visible_email(reader, email), nickname, role, created_at }
     }
 }
 
@@ -145,14 +169,20 @@ async fn list_members(
 ) -> Result<Answer<Vec<TenantMemberResponse>>> {
     let mut conn = authn.core.db.read().await?;
     let members = tenants::members(&mut conn, &auth.scope).await?;
-    Ok(Answer(members.into_iter().map(TenantMemberResponse::from).collect()))
+    Ok(Answer(members.into_iter().map(|member| TenantMemberResponse::new(member, auth.role)).collect()))
 }
 
+/// Every member may remove themselves. The last OWNER stays.
 async fn remove_member(
-    auth: Member<MembersManage>,
+    auth: MemberOrSelf<MembersManage>,
     State(authn): State<Authn>,
     Path(MemberPath { target_persona_uuid: persona_uuid }): Path<MemberPath>,
 ) -> Result<Empty> {
     tenants::remove_member(&authn, &auth.scope, persona_uuid).await?;
     Ok(Empty)
+}
+
+/// Repeating it changes nothing.
+async fn accept(auth: Member<MembersRead>, State(authn): State<Authn>) -> Result<Answer<TenantResponse>> {
+    Ok(Answer(tenants::accept(&authn, &auth.scope, &auth.user).await?.into()))
 }

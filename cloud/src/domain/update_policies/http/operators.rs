@@ -134,7 +134,8 @@ pub struct AgentUpdatePolicyResponse {
     window: Option<MaintenanceWindow>,
     /// How gradually a release is rolled out.
     rollout: RolloutTerms,
-    /// The rollouts of the current release, one for each architecture that it is built for.
+    /// The rollouts of the current release, one for each architecture that it is built for. A
+    /// tenant sees none of the GLOBAL policy: they count the hubs of all tenants.
     rollouts: Vec<AgentRolloutResponse>,
     /// When the policy was created.
     created_at: Timestamp,
@@ -197,9 +198,17 @@ impl From<Rollout> for AgentRolloutResponse {
     }
 }
 
-/// The policies with their rollouts.
-async fn responses(conn: &mut Conn, policies: Vec<Policy>) -> Result<Vec<AgentUpdatePolicyResponse>> {
-    let uuids: Vec<Uuid> = policies.iter().map(|policy| policy.policy_uuid).collect();
+/// Who reads policies.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reader {
+    Tenant,
+    Platform,
+}
+
+/// The policies with the rollouts that the reader may see.
+async fn responses(conn: &mut Conn, reader: Reader, policies: Vec<Policy>) -> Result<Vec<AgentUpdatePolicyResponse>> {
+    let shows_rollouts = |policy: &&Policy| reader == Reader::Platform || policy.scope != PolicyScope::Global;
+    let uuids: Vec<Uuid> = policies.iter().filter(shows_rollouts).map(|policy| policy.policy_uuid).collect();
     let mut rollouts = match uuids.is_empty() {
         true => Vec::new(),
         false => rollout_store::desired(conn, &uuids).await?,
@@ -225,25 +234,32 @@ async fn responses(conn: &mut Conn, policies: Vec<Policy>) -> Result<Vec<AgentUp
     Ok(responses.collect())
 }
 
-async fn respond(policies: &Policies, policy: Policy) -> Result<Answer<AgentUpdatePolicyResponse>> {
+async fn respond(policies: &Policies, reader: Reader, policy: Policy) -> Result<Answer<AgentUpdatePolicyResponse>> {
     let mut conn = policies.core.db.read().await?;
-    let response = responses(&mut conn, vec![policy]).await?.pop();
+    let response = responses(&mut conn, reader, vec![policy]).await?.pop();
     response.map(Answer).ok_or_else(not_found)
 }
 
-async fn listed(policies: &Policies, filter: Filter, page: &Page) -> Result<Listed<AgentUpdatePolicyResponse>> {
+async fn listed(
+    policies: &Policies,
+    reader: Reader,
+    filter: Filter,
+    page: &Page,
+) -> Result<Listed<AgentUpdatePolicyResponse>> {
     let mut conn = policies.core.db.read().await?;
     let (policies, total) = store::list(&mut conn, filter, page.slice()).await?;
-    Ok(page.listed(responses(&mut conn, policies).await?, total))
+    Ok(page.listed(responses(&mut conn, reader, policies).await?, total))
 }
 
+/// The tenant's own, and the GLOBAL policy of the platform while it governs the tenant's hubs:
+/// until the tenant has a policy of the scope UNIT. Only the platform may change that one.
 async fn list(
     auth: Authorized<perm::UpdatePoliciesRead>,
     State(policies): State<Policies>,
     page: Page,
 ) -> Result<Listed<AgentUpdatePolicyResponse>> {
     let filter = Filter { tenant_uuid: Some(auth.scope.tenant_uuid()), scope: None };
-    listed(&policies, filter, &page).await
+    listed(&policies, Reader::Tenant, filter, &page).await
 }
 
 async fn get(
@@ -254,7 +270,7 @@ async fn get(
     let mut conn = policies.core.db.read().await?;
     let policy = store::get(&mut conn, policy_uuid, auth.scope.tenant_uuid()).await?.ok_or_else(not_found)?;
     drop(conn);
-    respond(&policies, policy).await
+    respond(&policies, Reader::Tenant, policy).await
 }
 
 async fn put(
@@ -263,7 +279,7 @@ async fn put(
     Json(request): Json<CreateAgentUpdatePolicyRequest>,
 ) -> Result<Answer<AgentUpdatePolicyResponse>> {
     let policy = super::super::put(&policies, By::Tenant(&auth.scope), request).await?;
-    respond(&policies, policy).await
+    respond(&policies, Reader::Tenant, policy).await
 }
 
 async fn delete(
@@ -282,7 +298,7 @@ async fn act(
     action: Action,
 ) -> Result<Answer<AgentUpdatePolicyResponse>> {
     let policy = super::super::act(&policies, By::Tenant(&auth.scope), policy_uuid, action).await?;
-    respond(&policies, policy).await
+    respond(&policies, Reader::Tenant, policy).await
 }
 
 async fn resume(
@@ -322,7 +338,7 @@ async fn list_all(
     page: Page,
     Query(query): Query<ScopeQuery>,
 ) -> Result<Listed<AgentUpdatePolicyResponse>> {
-    listed(&policies, Filter { tenant_uuid: None, scope: query.scope }, &page).await
+    listed(&policies, Reader::Platform, Filter { tenant_uuid: None, scope: query.scope }, &page).await
 }
 
 async fn put_any(
@@ -331,7 +347,7 @@ async fn put_any(
     Json(request): Json<CreateAgentUpdatePolicyRequest>,
 ) -> Result<Answer<AgentUpdatePolicyResponse>> {
     let policy = super::super::put(&policies, By::Platform(&admin), request).await?;
-    respond(&policies, policy).await
+    respond(&policies, Reader::Platform, policy).await
 }
 
 async fn act_on_any(
@@ -341,7 +357,7 @@ async fn act_on_any(
     action: Action,
 ) -> Result<Answer<AgentUpdatePolicyResponse>> {
     let policy = super::super::act(&policies, By::Platform(&admin), policy_uuid, action).await?;
-    respond(&policies, policy).await
+    respond(&policies, Reader::Platform, policy).await
 }
 
 async fn resume_any(
