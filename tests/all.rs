@@ -10,6 +10,7 @@ mod keys;
 mod logs;
 mod mail;
 mod monitoring;
+mod paces;
 mod release;
 mod secrets;
 mod settings;

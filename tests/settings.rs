@@ -51,6 +51,7 @@ async fn negative_number_is_refused_as_a_wrong_value() {
     for (flag, value, expected) in [
         ("--upload-limit-per-minute", "-1", 2),
         ("--uploads-per-commit", "-1", 2),
+        ("--streams-per-tenant", "-1", 2),
         ("--hub-token-lifetime", "-1h", 3),
         ("--hub-refresh-lifetime", "-30d", 3),
     ] {

@@ -263,6 +263,7 @@ async fn upkeep_is_scheduled_once_for_all_replicas_and_reschedules_itself(backen
         "signing_keys",
         "update_policies",
         "upload_keys",
+        "upload_paces",
     ];
     let (app, options, _) = service(backend).await;
     let replica = TestApp::replica_of(&app, options).await;

@@ -21,7 +21,7 @@ use crate::domain::hubs::{Changes, CredentialPermits, Hubs};
 use crate::domain::jobs::Jobs;
 use crate::domain::releases::Releases;
 use crate::domain::releases::files::{Files, OpenFilesError};
-use crate::domain::streams::{Channels, Publisher, Streams};
+use crate::domain::streams::{Channels, Publisher, Slots, Streams};
 use crate::domain::update_policies::Policies;
 use crate::error::{Error, is_unavailable};
 use crate::ingest::{self, Commits, Ingest};
@@ -286,7 +286,12 @@ impl App {
             },
             jobs: Jobs { core: core.clone(), changes: changes.clone(), commits },
             policies: Policies { core: core.clone(), changes: changes.clone(), releases: releases.clone() },
-            streams: Streams { core: core.clone(), authn: authn.clone(), channels: channels.clone() },
+            streams: Streams {
+                core: core.clone(),
+                authn: authn.clone(),
+                channels: channels.clone(),
+                slots: Slots::new(core.metrics.stream_subscribers.clone()),
+            },
             core: core.clone(),
             authn: authn.clone(),
             ingest,

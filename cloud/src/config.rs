@@ -5,6 +5,7 @@
 mod file;
 mod files;
 mod mail;
+mod streams;
 
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
@@ -23,6 +24,7 @@ use mail::mail;
 pub use file::installed;
 pub use files::FilesConfig;
 pub use mail::{Encryption, MailConfig};
+pub use streams::StreamTimes;
 
 /// Heading of the settings in a command's help, which separates them from the command's own
 /// options.
@@ -100,6 +102,16 @@ pub struct Settings {
     /// Hubs that a tenant may have, unless it has a quota of its own [default: 10000]
     #[arg(long, global = true, env = "HUB_CLOUD_HUBS_PER_TENANT", value_name = "COUNT", allow_negative_numbers = true)]
     pub hubs_per_tenant: Option<u32>,
+
+    /// Event streams that a tenant may have open at one replica [default: 500]
+    #[arg(
+        long,
+        global = true,
+        env = "HUB_CLOUD_STREAMS_PER_TENANT",
+        value_name = "COUNT",
+        allow_negative_numbers = true
+    )]
+    pub streams_per_tenant: Option<u32>,
 
     /// Lifetime of a hub's access token, such as 24h [default: 24h]
     #[arg(
@@ -222,6 +234,8 @@ pub struct Config {
     pub upload_limit_per_minute: i64,
     pub uploads_per_commit: usize,
     pub hubs_per_tenant: i64,
+    pub streams_per_tenant: i64,
+    pub stream_times: StreamTimes,
     pub hub_token_lifetime: Duration,
     pub hub_refresh_lifetime: Duration,
     pub builtin_login: bool,
@@ -392,6 +406,10 @@ impl Config {
         if hubs_per_tenant == 0 {
             return Err(ConfigError("hubs-per-tenant must be 1 or more".into()));
         }
+        let streams_per_tenant = flags.streams_per_tenant.or(file.streams_per_tenant).unwrap_or(500);
+        if streams_per_tenant == 0 {
+            return Err(ConfigError("streams-per-tenant must be 1 or more".into()));
+        }
         let oidc = oidc(
             flags.oidc_issuer.or(file.oidc_issuer),
             flags.oidc_audience.or(file.oidc_audience),
@@ -422,6 +440,8 @@ impl Config {
             upload_limit_per_minute: i64::from(limit),
             uploads_per_commit,
             hubs_per_tenant: i64::from(hubs_per_tenant),
+            streams_per_tenant: i64::from(streams_per_tenant),
+            stream_times: StreamTimes::default(),
             hub_token_lifetime: lifetime(
                 "hub-token-lifetime",
                 flags.hub_token_lifetime.as_deref(),
@@ -565,6 +585,7 @@ mod tests {
             ("upload-limit-per-minute = 0", "upload-limit-per-minute"),
             ("uploads-per-commit = 0", "uploads-per-commit"),
             ("hubs-per-tenant = 0", "hubs-per-tenant"),
+            ("streams-per-tenant = 0", "streams-per-tenant"),
             ("database-url = 'mysql://x'", "database-url"),
             ("database-url = 'sqlite:'", "database-url"),
             ("database-url = 'sqlite://'", "database-url"),

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::app::App;
 use crate::db::{Db, migrate};
-use crate::domain::{accounts, certificates, jobs, releases, update_policies};
+use crate::domain::{accounts, certificates, hubs, jobs, releases, update_policies};
 use crate::error::{Error, Result};
 use crate::tasks::{self, Done, Lane, NewTask, Task};
 use crate::{ingest, mail};
@@ -23,6 +23,7 @@ const RELEASES: &str = "upkeep.releases";
 const HUB_JOBS: &str = "upkeep.hub_jobs";
 const HUB_JOB_EVENTS: &str = "upkeep.hub_job_events";
 const UPDATE_POLICIES: &str = "upkeep.update_policies";
+const UPLOAD_PACES: &str = "upkeep.upload_paces";
 
 const KINDS: &[&str] = &[
     UPLOAD_KEYS,
@@ -36,11 +37,14 @@ const KINDS: &[&str] = &[
     HUB_JOBS,
     HUB_JOB_EVENTS,
     UPDATE_POLICIES,
+    UPLOAD_PACES,
 ];
 
 const EVERY_SECS: i64 = 3600;
 /// A job expires at most this long after its deadline.
 const HUB_JOBS_EVERY_SECS: i64 = 10;
+/// How soon the hubs of a tenant have larger shares of its limit when others are gone.
+const UPLOAD_PACES_EVERY_SECS: i64 = 60;
 /// How soon a rollout continues.
 const UPDATE_POLICIES_EVERY_SECS: i64 = 3;
 /// Jobs that one run expires, each in its own transaction.
@@ -127,11 +131,16 @@ async fn perform_upkeep(app: &App, kind: &str) -> Result<Done> {
             jobs::forget_events(db, now.plus_secs(-HUB_JOB_EVENTS_SECS), CHUNK).await? >= CHUNK.unsigned_abs()
         }
         UPDATE_POLICIES => update_policies::advance(&app.parts().policies).await?,
+        UPLOAD_PACES => {
+            hubs::adjust_paces(app).await?;
+            false
+        }
         _ => return Err(Error::internal("no such kind of upkeep")),
     };
     let pause_secs = match kind {
         HUB_JOBS => HUB_JOBS_EVERY_SECS,
         UPDATE_POLICIES => UPDATE_POLICIES_EVERY_SECS,
+        UPLOAD_PACES => UPLOAD_PACES_EVERY_SECS,
         _ => EVERY_SECS,
     };
     Ok(Done::Again(if has_more { now } else { now.plus_secs(pause_secs) }))

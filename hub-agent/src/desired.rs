@@ -1,13 +1,14 @@
-//! The desired state and the adapters: operators' roles and jobs come in over a request that waits
-//! for changes, and a snapshot of the adapters goes out when one has changed. The roles are stored
-//! on disk, so that an adapter that was disabled stays disabled while the hub is offline.
+//! The desired state and the adapters: operators' roles, jobs and the pauses between uploads come
+//! in over a request that waits for changes, and a snapshot of the adapters goes out when one has
+//! changed. The roles are stored on disk, so that an adapter that was disabled stays disabled while
+//! the hub is offline.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use hub_protocol::HubUuid;
-use hub_protocol::hub::{Adapter, AdapterRole, AdapterSnapshot};
+use hub_protocol::hub::{Adapter, AdapterRole, AdapterSnapshot, UploadPauses};
 use hub_protocol::job::DesiredJob;
 use reqwest::header::IF_NONE_MATCH;
 use serde::Deserialize;
@@ -19,6 +20,7 @@ use crate::backoff::Backoff;
 use crate::cloud::{Access, Answer, CallError, Request, Service};
 use crate::identity::StateDir;
 use crate::jobs::{RequestedJob, RequestedJobs};
+use crate::pauses::{self, Pauses};
 
 type Roles = BTreeMap<String, AdapterRole>;
 
@@ -51,6 +53,8 @@ struct DesiredState {
 struct Settings {
     #[serde(default)]
     adapter_roles: BTreeMap<String, Value>,
+    #[serde(default)]
+    uploads: Value,
 }
 
 /// The last known roles, for a start without the service.
@@ -68,23 +72,33 @@ pub async fn follow(
     state_dir: Arc<StateDir>,
     roles: watch::Sender<Roles>,
     jobs: watch::Sender<RequestedJobs>,
+    pauses: watch::Sender<Pauses>,
     request_timeout: Duration,
 ) {
     let mut access = service.access();
     let mut backoff = BACKOFF;
     let mut seen: Option<(HubUuid, String)> = None;
+    // False after the service refused to hold a request: it may still answer one at once.
+    let mut may_hold = true;
     loop {
         let hub_uuid = granted(&mut access).await;
         let etag = seen.as_ref().filter(|(hub, _)| *hub == hub_uuid).map(|(_, etag)| etag.as_str());
         // Only a change is waited for: the first state is requested at once.
-        let hold = if etag.is_some() { HOLD } else { Duration::ZERO };
+        let hold = if etag.is_some() && may_hold { HOLD } else { Duration::ZERO };
         let mut request = Request::get(format!("/v1/hubs/{hub_uuid}/desired-state?wait={}", hold.as_secs()));
         if let Some(etag) = etag {
             request = request.header(IF_NONE_MATCH, etag);
         }
         request.timeout = Some(hold + request_timeout);
         let requested_at = Instant::now();
-        let rest = match service.call(&request).await {
+        let answer = service.call(&request).await;
+        if let Ok(answer) = &answer {
+            may_hold = answer.status != 429 || hold.is_zero();
+            if !answer.is_success() {
+                pauses::not_given(&pauses);
+            }
+        }
+        let rest = match answer {
             Ok(answer) if answer.status == 304 => {
                 backoff.reset();
                 if requested_at.elapsed() < HELD_AT_LEAST { POLL_EVERY } else { Duration::ZERO }
@@ -98,12 +112,15 @@ pub async fn follow(
                         *requested = received;
                         is_changed
                     });
+                    let given = UploadPauses::deserialize(&state.settings.uploads).ok();
+                    pauses::follow(&state_dir, &pauses, given).await;
                     apply(state, &state_dir, &roles).await;
                     seen = answer.etag.map(|etag| (hub_uuid, etag));
                     if seen.is_none() { POLL_EVERY } else { Duration::ZERO }
                 }
                 Err(error) => {
                     tracing::debug!(%error, "the desired state is not understood; it is requested again");
+                    pauses::not_given(&pauses);
                     backoff.next(None)
                 }
             },

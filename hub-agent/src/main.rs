@@ -12,6 +12,7 @@ mod error;
 mod identity;
 mod jobs;
 mod logs;
+mod pauses;
 mod pulse;
 mod run;
 mod signals;

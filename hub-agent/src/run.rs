@@ -4,6 +4,7 @@ use std::future::Future;
 use std::os::fd::AsFd;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use tokio::net::unix::pipe;
@@ -21,6 +22,7 @@ use crate::error::Failure;
 use crate::identity::StateDir;
 use crate::jobs::{self, HelperClient, Jobs};
 use crate::logs::Outbox;
+use crate::pauses::{self, Pauses};
 use crate::pulse::{Beat, Pulses};
 use crate::signals;
 use crate::spool::{Spool, SpoolConfig, SpoolStopped};
@@ -58,10 +60,14 @@ pub async fn run(args: RunArgs, outbox: Outbox) -> Result<(), Failure> {
 
     let update = Arc::new(Update::load(&state_dir));
     let cancel = CancellationToken::new();
-    let radio = ble::start(radio_source(&args), radio_config(&args), cancel.child_token())
+    let radio_config = radio_config(&args);
+    let least_window_micros = radio_config.least_window_micros.clone();
+    let radio = ble::start(radio_source(&args), radio_config, cancel.child_token())
         .map_err(|error| Failure::Config(error.to_string()))?;
     radio.roles.send_replace(desired::load_roles(&state_dir));
-    let mut uplink = Uplink::new(service.clone(), spool.clone(), clock.clone(), args.spool.upload_interval.0);
+    let (pauses, known_pauses) = watch::channel(pauses::load(state_dir.path()));
+    let interval = args.spool.upload_interval.0;
+    let mut uplink = Uplink::new(service.clone(), spool.clone(), clock.clone(), known_pauses.clone(), interval);
     let agent = Arc::new(Agent {
         service: service.clone(),
         spool: spool.clone(),
@@ -123,9 +129,11 @@ pub async fn run(args: RunArgs, outbox: Outbox) -> Result<(), Failure> {
             state_dir.clone(),
             radio.roles,
             requests,
+            pauses,
             args.service.request_timeout.0,
         ))
     });
+    start("windows", Box::pin(lengthen_windows(known_pauses, least_window_micros)));
     start("jobs", {
         let jobs = Jobs {
             service: service.clone(),
@@ -241,7 +249,23 @@ pub fn radio_config(args: &RunArgs) -> RadioConfig {
         single_events: reports.report != ReportKind::Windows,
         dedup_window: reports.dedup_window.0,
         report_window: (reports.report != ReportKind::Events).then_some(reports.report_window.0),
+        least_window_micros: Arc::default(),
         silence: radio.silence.0,
+    }
+}
+
+/// Keeps the windows of advertisements as long as the pauses between their uploads, until it is
+/// dropped.
+async fn lengthen_windows(mut pauses: watch::Receiver<Pauses>, least_window_micros: Arc<AtomicI64>) {
+    loop {
+        let pause_ms = match *pauses.borrow_and_update() {
+            Pauses::Given(given) => given.ble_events_pause_ms,
+            Pauses::Unknown | Pauses::None => 0,
+        };
+        least_window_micros.store(pause_ms.saturating_mul(1_000), Ordering::Relaxed);
+        if pauses.changed().await.is_err() {
+            std::future::pending::<()>().await;
+        }
     }
 }
 

@@ -1,27 +1,39 @@
-//! Sends the spool's batches to the service, in order and one at a time. What the service refuses
-//! permanently is quarantined and counted, so that it blocks nothing; everything else is sent again
-//! until it is delivered. Never changes a batch that may have been sent.
+//! Sends the spool's batches to the service, in order and one at a time, at the pace that leaves
+//! the other hubs of the tenant their share. What the service refuses permanently is quarantined
+//! and counted, so that it blocks nothing; everything else is sent again until it is delivered.
+//! Never changes a batch that may have been sent.
+
+mod sending;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use hub_protocol::ble::{BleUploadResult, RejectedEvent};
+use hub_protocol::hub::UploadPauses;
+use hub_protocol::pace::Pace;
 use hub_protocol::{HubUuid, Timestamp};
-use reqwest::header::CONTENT_ENCODING;
+use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::backoff::Backoff;
 use crate::clock::Clock;
-use crate::cloud::{Access, Answer, CallError, IDEMPOTENCY_KEY, Request, Service};
+use crate::cloud::{Access, Answer, CallError, Request, Service};
 use crate::identity::Credentials;
-use crate::jobs::JobRecord;
+use crate::pauses::Pauses;
 use crate::pulse::Beat;
 use crate::spool::{Batch, Kind, PerKind, Spool, SpoolStopped, Verdict};
+use sending::{NotSent, send, stored};
 
-/// The longest time between two uploads while the service answers "too many".
-const LONGEST_INTERVAL: Duration = Duration::from_secs(600);
+/// How long a hub without known pauses waits for them before it uploads anything.
+const PAUSES_WITHIN: Duration = Duration::from_secs(5);
+
+/// Kinds with longer pauses are not uploaded when the agent ends: all hubs of a fleet may be
+/// stopped at once.
+const DRAINED_PAUSE_MS: i64 = 5_000;
+
+/// An upload that was refused this often in a row, because there are too many, is shown.
+const SHOWN_REFUSALS: u32 = 3;
 
 /// How often the number of refused uploads is logged.
 const LOG_REFUSALS_EVERY: Duration = Duration::from_secs(60);
@@ -29,20 +41,39 @@ const LOG_REFUSALS_EVERY: Duration = Duration::from_secs(60);
 /// The longest rest of the loop: the watchdog expects it to move.
 const LONGEST_REST: Duration = Duration::from_secs(20);
 
-/// Far more than any job event of the agent has.
-const MAX_JOB_EVENT_BYTES: usize = 256 << 10;
-
-/// The slowest connection on which an upload does not time out.
-const SLOWEST_BYTES_PER_SEC: u64 = 4 << 10;
-
 pub struct Uplink {
     service: Arc<Service>,
     spool: Spool,
     clock: Arc<Clock>,
+    pauses: watch::Receiver<Pauses>,
+    /// The hub and the pauses that the paces follow.
+    followed: Option<(HubUuid, Pauses)>,
+    paces: Paces,
     lanes: [Lane; 5],
+    /// Counts the uploads.
+    round: u64,
     /// For the service as a whole, while it cannot be reached.
     backoff: Backoff,
     uploads: Arc<Uploads>,
+}
+
+/// A pace for each limit of the service: it counts events and windows together.
+struct Paces {
+    ble: Pace,
+    telemetry: Pace,
+    logs: Pace,
+    job_events: Pace,
+}
+
+impl Paces {
+    fn of(&mut self, kind: Kind) -> &mut Pace {
+        match kind {
+            Kind::BleEvents | Kind::BleWindows => &mut self.ble,
+            Kind::Telemetry => &mut self.telemetry,
+            Kind::Logs => &mut self.logs,
+            Kind::JobEvents => &mut self.job_events,
+        }
+    }
 }
 
 /// The state of uploading.
@@ -86,14 +117,12 @@ impl Uploads {
     }
 }
 
-/// One kind of upload, with its own pace: the service limits each kind separately.
+/// One kind of upload.
 struct Lane {
     kind: Kind,
-    /// Shortest time between two uploads: grows while the service answers "too many", so that each
-    /// upload has more records.
-    interval: Duration,
-    base_interval: Duration,
     due: Instant,
+    /// The round in which it was sent last.
+    sent_in: u64,
     max_records: u64,
     backoff: Backoff,
     /// The status of the last failure that was logged: it is logged once.
@@ -114,23 +143,32 @@ struct Refusals {
 /// What to do after an answer.
 enum Next {
     Resolve(Verdict),
+    /// There are too many uploads.
+    Slower,
     Wait(Duration),
 }
 
 impl Uplink {
-    pub fn new(service: Arc<Service>, spool: Spool, clock: Arc<Clock>, base_interval: Duration) -> Self {
+    pub fn new(
+        service: Arc<Service>,
+        spool: Spool,
+        clock: Arc<Clock>,
+        pauses: watch::Receiver<Pauses>,
+        base_interval: Duration,
+    ) -> Self {
         let backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(300));
         let lanes = Kind::ALL.map(|kind| Lane {
             kind,
-            interval: base_interval,
-            base_interval,
             due: Instant::now(),
+            sent_in: 0,
             max_records: kind.max_records(),
             backoff: backoff.clone(),
             logged: None,
             refusals: Refusals::default(),
         });
-        Self { service, spool, clock, lanes, backoff, uploads: Arc::default() }
+        let pace = || Pace::new(i64::try_from(base_interval.as_millis()).unwrap_or(i64::MAX), 0.0);
+        let paces = Paces { ble: pace(), telemetry: pace(), logs: pace(), job_events: pace() };
+        Self { service, spool, clock, pauses, followed: None, paces, lanes, round: 0, backoff, uploads: Arc::default() }
     }
 
     pub fn uploads(&self) -> Arc<Uploads> {
@@ -140,14 +178,28 @@ impl Uplink {
     /// Uploads until cancelled, or until the spool has stopped.
     pub async fn run(&mut self, beat: &Beat, cancel: &CancellationToken) -> Result<(), SpoolStopped> {
         let mut access = self.service.access();
+        let mut pauses = self.pauses.clone();
+        let mut pauses_until = None;
         loop {
             beat.beat();
+            let known = *pauses.borrow_and_update();
             let granted = match &*access.borrow_and_update() {
                 Access::Granted(credentials) => Some(credentials.clone()),
                 Access::Unclaimed | Access::Refused { .. } => None,
             };
             let rest = match granted {
                 Some(credentials) => {
+                    let until = *pauses_until.get_or_insert_with(|| Instant::now() + PAUSES_WITHIN);
+                    let left = until.saturating_duration_since(Instant::now());
+                    if known == Pauses::Unknown && !left.is_zero() {
+                        tokio::select! {
+                            () = cancel.cancelled() => return Ok(()),
+                            () = tokio::time::sleep(left) => {}
+                            _ = pauses.changed() => {}
+                        }
+                        continue;
+                    }
+                    self.follow(credentials.hub_uuid, known);
                     let work = self.send_next(&credentials);
                     tokio::select! {
                         () = cancel.cancelled() => return Ok(()),
@@ -160,6 +212,33 @@ impl Uplink {
                 () = cancel.cancelled() => return Ok(()),
                 () = tokio::time::sleep(rest.min(LONGEST_REST)) => {}
                 _ = access.changed() => {}
+                _ = pauses.changed() => {}
+            }
+        }
+    }
+
+    /// Takes turns as the service says, from now on.
+    fn follow(&mut self, hub_uuid: HubUuid, pauses: Pauses) {
+        if self.followed == Some((hub_uuid, pauses)) {
+            return;
+        }
+        self.followed = Some((hub_uuid, pauses));
+        let own_phase = f64::from(hub_uuid.0.as_u128() as u32) / f64::from(u32::MAX);
+        let given = match pauses {
+            Pauses::Given(given) => given,
+            Pauses::Unknown | Pauses::None => {
+                UploadPauses { telemetry_pause_ms: 0, ble_events_pause_ms: 0, logs_pause_ms: 0, phase: own_phase }
+            }
+        };
+        self.paces.telemetry.set(given.telemetry_pause_ms, given.phase);
+        self.paces.ble.set(given.ble_events_pause_ms, given.phase);
+        self.paces.logs.set(given.logs_pause_ms, given.phase);
+        let now = Now::of(&self.clock);
+        for lane in &mut self.lanes {
+            let pace = self.paces.of(lane.kind);
+            // What was refused waits as long as it was told.
+            if pace.refusals() == 0 {
+                lane.due = now.instant_of(pace.first(now.millis));
             }
         }
     }
@@ -168,13 +247,15 @@ impl Uplink {
     /// ends.
     pub async fn drain(&mut self) -> Result<(), SpoolStopped> {
         let Ok(credentials) = self.service.granted() else { return Ok(()) };
-        for at in 0..self.lanes.len() {
-            while let Some(lane) = self.lanes.get_mut(at) {
-                let Some(batch) = self.spool.next(lane.kind, lane.max_records).await? else { break };
+        for lane in &mut self.lanes {
+            if self.paces.of(lane.kind).pause_ms() > DRAINED_PAUSE_MS {
+                continue;
+            }
+            while let Some(batch) = self.spool.next(lane.kind, lane.max_records).await? {
                 let verdict = match send(&self.service, &credentials, &batch).await {
                     Ok(answer) => match lane.evaluate(&batch, &answer) {
                         Next::Resolve(verdict) => verdict,
-                        Next::Wait(_) => break,
+                        Next::Slower | Next::Wait(_) => break,
                     },
                     Err(NotSent::Unreadable(reason)) => lane.refuse(&batch, &reason),
                     Err(NotSent::Call(_)) => return Ok(()),
@@ -185,8 +266,8 @@ impl Uplink {
         Ok(())
     }
 
-    /// Sends one batch, of the lane that has waited longest. Returns the time until there may be
-    /// more to do.
+    /// Sends one batch, of the lane whose turn it is. Returns the time until there may be more to
+    /// do.
     async fn send_next(&mut self, credentials: &Credentials) -> Result<Duration, SpoolStopped> {
         if !self.clock.offset().known {
             // Any answer has the service's time; data that is sent before would have times in 1970.
@@ -195,50 +276,61 @@ impl Uplink {
                 _ => self.backoff.next(None),
             });
         }
-        let Some(lane) = self.lanes.iter_mut().min_by_key(|lane| lane.due) else { return Ok(LONGEST_REST) };
-        let now = Instant::now();
-        if lane.due > now {
-            return Ok(lane.due - now);
+        let now = Now::of(&self.clock);
+        let Some(lane) = self.lanes.iter_mut().min_by_key(|lane| lane.order(now.instant)) else {
+            return Ok(LONGEST_REST);
+        };
+        if lane.due > now.instant {
+            return Ok(lane.due - now.instant);
         }
-        lane.refusals.log(lane.kind, now);
+        let (kind, pace) = (lane.kind, self.paces.of(lane.kind));
+        lane.refusals.log(kind, now.instant);
         // Forming a batch writes the records in memory to disk, so it is not done without records.
-        let waiting = self.spool.stats().usage.get(lane.kind).records;
-        let batch = if waiting > 0 { self.spool.next(lane.kind, lane.max_records).await? } else { None };
+        let waiting = self.spool.stats().usage.get(kind).records;
+        let batch = if waiting > 0 { self.spool.next(kind, lane.max_records).await? } else { None };
         let Some(batch) = batch else {
-            lane.due = now + lane.interval;
+            lane.due = now.instant_of(pace.idle(now.millis));
             // An empty queue does not clear the reason if it is empty because everything was
             // refused.
             if lane.refusals.logged_at.is_none() {
-                self.uploads.set_accepted(lane.kind);
+                self.uploads.set_accepted(kind);
             }
             return Ok(Duration::ZERO);
         };
+        self.round += 1;
+        lane.sent_in = self.round;
         let answer = match send(&self.service, credentials, &batch).await {
             Ok(answer) => answer,
             // A claim changes the access, which wakes this loop.
             Err(NotSent::Call(CallError::NoAccess)) => return Ok(LONGEST_REST),
             Err(NotSent::Unreadable(reason)) => {
                 let verdict = lane.refuse(&batch, &reason);
-                self.uploads.set_not_accepted(lane.kind, quarantined(&reason), self.clock.now());
-                self.spool.resolve(batch.kind, batch.batch, verdict).await?;
+                self.uploads.set_not_accepted(kind, quarantined(&reason), self.clock.now());
+                self.spool.resolve(kind, batch.batch, verdict).await?;
                 return Ok(Duration::ZERO);
             }
             Err(NotSent::Call(CallError::Unreachable(reason))) => {
                 // The service may be reachable, and only the token's renewal failed.
                 if self.service.contact().unreachable.is_none() {
-                    self.uploads.set_not_accepted(lane.kind, reason, self.clock.now());
+                    self.uploads.set_not_accepted(kind, reason, self.clock.now());
+                }
+                // After an outage all hubs return at once: telemetry shows that they are back, all
+                // else waits for its turn.
+                if kind != Kind::Telemetry {
+                    lane.due = now.instant_of(pace.idle(now.millis));
                 }
                 return Ok(self.backoff.next(None));
             }
         };
         self.backoff.reset();
+        let now = Now::of(&self.clock);
         match lane.evaluate(&batch, &answer) {
             Next::Resolve(verdict) => {
                 match verdict {
                     Verdict::Refused => {
-                        self.uploads.set_not_accepted(lane.kind, quarantined(&answer.reason()), self.clock.now());
+                        self.uploads.set_not_accepted(kind, quarantined(&answer.reason()), self.clock.now());
                     }
-                    Verdict::Stored { .. } => self.uploads.set_accepted(lane.kind),
+                    Verdict::Stored { .. } => self.uploads.set_accepted(kind),
                     Verdict::TooLarge => {}
                 }
                 if let Verdict::Stored { rejected } = verdict {
@@ -246,74 +338,65 @@ impl Uplink {
                 }
                 // A full batch: there are more records, and the service accepts them. Windows do
                 // not grow.
-                let is_full = match lane.kind {
+                let is_full = match kind {
                     Kind::BleWindows => waiting > batch.records,
                     _ => batch.records > lane.max_records / 2,
                 };
-                let more = is_full && lane.interval == lane.base_interval;
-                lane.due = if more || verdict == Verdict::TooLarge { now } else { now + lane.interval };
-                self.spool.resolve(batch.kind, batch.batch, verdict).await?;
+                let due = now.instant_of(pace.accepted(now.millis, answer.rate_limit, is_full));
+                lane.due = if verdict == Verdict::TooLarge { now.instant } else { due };
+                let has_turns = pace.has_turns();
+                self.spool.resolve(kind, batch.batch, verdict).await?;
+                if has_turns {
+                    self.delay_both(kind);
+                }
+            }
+            Next::Slower => {
+                let retry_after_ms = answer.retry_after.and_then(|wait| i64::try_from(wait.as_millis()).ok());
+                lane.due = now.instant_of(pace.refused(now.millis, retry_after_ms));
+                if pace.refusals() >= SHOWN_REFUSALS {
+                    self.uploads.set_not_accepted(kind, answer.reason(), self.clock.now());
+                }
+                self.delay_both(kind);
             }
             Next::Wait(wait) => {
-                self.uploads.set_not_accepted(lane.kind, answer.reason(), self.clock.now());
-                lane.due = Instant::now() + wait;
+                self.uploads.set_not_accepted(kind, answer.reason(), self.clock.now());
+                lane.due = now.instant + wait;
             }
         }
         Ok(Duration::ZERO)
     }
+
+    /// Both kinds of BLE upload share a limit: what makes one wait concerns the other too.
+    fn delay_both(&mut self, kind: Kind) {
+        let due = self.lanes.iter().filter(|lane| lane.kind == kind && kind.is_ble()).map(|lane| lane.due).max();
+        let Some(due) = due else { return };
+        for lane in self.lanes.iter_mut().filter(|lane| lane.kind.is_ble()) {
+            lane.due = lane.due.max(due);
+        }
+    }
 }
 
-/// Why a batch has no answer.
-enum NotSent {
-    Call(CallError),
-    /// It is malformed, and always will be.
-    Unreadable(String),
+/// The same moment by the machine's monotonic clock and by the service's.
+#[derive(Clone, Copy)]
+struct Now {
+    instant: Instant,
+    /// Since 1970.
+    millis: i64,
 }
 
-impl From<CallError> for NotSent {
-    fn from(error: CallError) -> Self {
-        Self::Call(error)
+impl Now {
+    fn of(clock: &Clock) -> Self {
+        Self { instant: Instant::now(), millis: clock.now().as_micros().div_euclid(1_000) }
+    }
+
+    fn instant_of(self, millis: i64) -> Instant {
+        let from_now = u64::try_from(millis.saturating_sub(self.millis)).unwrap_or(0);
+        self.instant + Duration::from_millis(from_now)
     }
 }
 
 fn quarantined(reason: &str) -> String {
     format!("refused for good and quarantined: {reason}")
-}
-
-async fn send(service: &Service, credentials: &Credentials, batch: &Batch) -> Result<Answer, NotSent> {
-    if batch.kind == Kind::JobEvents {
-        return send_job_event(service, credentials, batch).await;
-    }
-    let mut request = Request::post_json(path(batch.kind, credentials.hub_uuid), batch.body.clone())
-        .header(CONTENT_ENCODING, "zstd")
-        .header(IDEMPOTENCY_KEY, &batch.batch.to_string());
-    // A batch keeps its size: on a slow connection it needs its time, or it would never arrive.
-    request.timeout =
-        Some(service.request_timeout + Duration::from_secs(batch.body.len() as u64 / SLOWEST_BYTES_PER_SEC));
-    Ok(service.call_as(credentials, &request).await?)
-}
-
-fn path(kind: Kind, hub_uuid: HubUuid) -> String {
-    match kind {
-        Kind::BleEvents => "/v1/ble/events".to_owned(),
-        Kind::BleWindows => "/v1/ble/events/windowed".to_owned(),
-        Kind::Telemetry => format!("/v1/hubs/{hub_uuid}/telemetry"),
-        Kind::Logs => format!("/v1/hubs/{hub_uuid}/logs"),
-        // Not the path of an upload: each event has its job's.
-        Kind::JobEvents => format!("/v1/hubs/{hub_uuid}/jobs"),
-    }
-}
-
-/// An event of one job. The path contains the job, and the idempotency key is the event's uuid:
-/// sent again, it is stored once.
-async fn send_job_event(service: &Service, credentials: &Credentials, batch: &Batch) -> Result<Answer, NotSent> {
-    let unreadable = |error: &dyn std::fmt::Display| NotSent::Unreadable(format!("a job's event: {error}"));
-    let json = zstd::bulk::decompress(&batch.body, MAX_JOB_EVENT_BYTES).map_err(|error| unreadable(&error))?;
-    let JobRecord { hub_job_uuid, event } = serde_json::from_slice(&json).map_err(|error| unreadable(&error))?;
-    let path = format!("{}/{hub_job_uuid}/events", path(batch.kind, credentials.hub_uuid));
-    let body = serde_json::to_vec(&event).map_err(|error| unreadable(&error))?;
-    let request = Request::post_json(path, body).header(IDEMPOTENCY_KEY, &event.event_uuid.to_string());
-    Ok(service.call_as(credentials, &request).await?)
 }
 
 impl Refusals {
@@ -343,26 +426,22 @@ impl Refusals {
     }
 }
 
-/// The records that the service refused in an upload that it has stored. `None` if the answer is
-/// not the service's own confirmation: a login page or a proxy answers 200 to anything, and a batch
-/// that counts as delivered is deleted.
-fn stored(kind: Kind, answer: &Answer) -> Option<Vec<RejectedEvent>> {
-    match (kind.is_ble(), answer.status) {
-        (true, 201) => answer.data::<BleUploadResult>().ok().map(|result| result.rejected),
-        (false, 204) => Some(Vec::new()),
-        _ => None,
-    }
-}
-
 impl Lane {
+    /// The least is next: of the lanes that are due telemetry, without which the hub looks offline,
+    /// then the one that was sent longest ago; else the lane that is due first.
+    fn order(&self, now: Instant) -> (bool, bool, u64, Instant) {
+        match self.due <= now {
+            true => (false, self.kind != Kind::Telemetry, self.sent_in, now),
+            false => (true, false, 0, self.due),
+        }
+    }
+
     fn evaluate(&mut self, batch: &Batch, answer: &Answer) -> Next {
         if let Some(rejected) = stored(batch.kind, answer) {
             if self.logged.take().is_some() {
                 tracing::info!(kind = ?self.kind, "uploads are accepted again");
             }
             self.backoff.reset();
-            // Slowly back to the configured pace.
-            self.interval = self.interval.mul_f64(0.9).max(self.base_interval);
             if let Some(first) = rejected.first() {
                 tracing::warn!(
                     batch_uuid = %batch.batch, rejected = rejected.len(), index = first.index, reason = first.message,
@@ -386,11 +465,8 @@ impl Lane {
             400 | 409 | 413 | 415 | 422 if answer.problem().is_some() => {
                 Next::Resolve(self.refuse(batch, &answer.reason()))
             }
-            429 => {
-                self.interval = (self.interval * 2).clamp(Duration::from_secs(1), LONGEST_INTERVAL);
-                self.log(answer, "the service accepts fewer uploads; each becomes larger instead");
-                Next::Wait(self.backoff.next(answer.retry_after).max(self.interval))
-            }
+            // Not logged: every hub of a fleet would upload that log entry, and be refused again.
+            429 => Next::Slower,
             _ => {
                 self.log(answer, "the service did not accept an upload; it is sent again");
                 Next::Wait(self.backoff.next(answer.retry_after))
@@ -438,7 +514,8 @@ mod tests {
         let service = Arc::new(Service::new(&args, state_dir, clock.clone()).unwrap());
         let spool = Spool::start(SpoolConfig::of(dir.path()), clock.clone(), || {}).unwrap();
         assert!(spool.keep(Kind::JobEvents, &serde_json::json!({"hubJobUuid": 7})).await.unwrap());
-        let mut uplink = Uplink::new(service, spool.clone(), clock, Duration::from_secs(60));
+        let (_pauses, pauses) = watch::channel(Pauses::None);
+        let mut uplink = Uplink::new(service, spool.clone(), clock, pauses, Duration::from_secs(60));
         let credentials = Credentials {
             hub_uuid: HubUuid::new(),
             tenant_uuid: TenantUuid::new(),

@@ -141,6 +141,31 @@ pub struct HubSettings {
     /// Role by adapter address. An adapter that is not named scans.
     #[serde(default)]
     pub adapter_roles: BTreeMap<String, AdapterRole>,
+    /// When the hub uploads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uploads: Option<UploadPauses>,
+}
+
+/// The pauses between the uploads of a hub. They follow from the limit of its tenant and the number
+/// of hubs that share it: a hub that keeps to them is not answered 429. With a pause of P, uploads
+/// are due when the milliseconds since 1970, by the service's clock, divided by P leave a rest of
+/// `phase` times P.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct UploadPauses {
+    /// Milliseconds between two uploads of telemetry.
+    #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
+    pub telemetry_pause_ms: i64,
+    /// Milliseconds between two uploads of BLE events, single and windowed together.
+    #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
+    pub ble_events_pause_ms: i64,
+    /// Milliseconds between two uploads of log entries.
+    #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
+    pub logs_pause_ms: i64,
+    /// The hub's place between the beginning and the end of a pause: 0 or more, less than 1.
+    #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 1)))]
+    pub phase: f64,
 }
 
 /// `GET /v1/hubs/scan-config`: what the hubs of a tenant need to recognise its devices.

@@ -9,6 +9,7 @@ pub mod envelope;
 pub mod hub;
 pub mod ids;
 pub mod job;
+pub mod pace;
 pub mod patterns;
 pub mod release;
 pub mod telemetry;

@@ -45,7 +45,8 @@ async fn every_change_creates_a_new_revision_and_etag(backend: Backend) {
     let first = state(&hub).await;
     let data = &first.json()["data"];
     assert_eq!((&data["agent"], &data["apps"], &data["jobs"]), (&json!({}), &json!([]), &json!([])));
-    assert_eq!(data["settings"], json!({"adapterRoles": {}}));
+    assert_eq!(data["settings"]["adapterRoles"], json!({}));
+    assert_eq!(data["settings"]["hubIdentifier"], Value::Null);
     let etag = first.header("etag").to_owned();
     assert!(etag.starts_with('"') && etag.len() > 2, "a strong tag: {etag}");
     assert_eq!(state(&hub).await.header("etag"), etag, "nothing changed");
@@ -174,14 +175,28 @@ async fn hub_reads_only_its_own_desired_state_within_the_longest_wait(backend: B
         let problem = hub.client.get(&format!("{}?wait={value}", path(&hub))).call().await.expect(400).problem();
         assert_eq!(problem.errors[0].field, "wait", "{value}");
     }
-    let mut held = Vec::new();
+}
+
+on_each_database!(a_reconnected_hub_waits_in_place_of_its_earlier_request);
+/// A hub that has lost its connection asks again while the service still holds its earlier request.
+async fn a_reconnected_hub_waits_in_place_of_its_earlier_request(backend: Backend) {
+    let app = TestApp::new(backend).await;
+    let tenant = Tenant::create(&app.client()).await;
+    let hub = SimulatedHub::claim(&tenant).await;
     let etag = state(&hub).await.header("etag").to_owned();
-    for _ in 0..8 {
-        held.push(wait(&app, &hub, &etag, 50).await);
+    let ask = |etag: &str| {
+        let request = hub.client.get(&format!("{}?wait=50", path(&hub))).header(IF_NONE_MATCH, etag);
+        tokio::spawn(async move { request.call().await })
+    };
+    let mut held = wait(&app, &hub, &etag, 50).await;
+    for _ in 0..20 {
+        let next = ask(&etag);
+        held.await.expect("an answer").expect(304);
+        held = next;
     }
-    let refused = hub.client.get(&format!("{}?wait=50", path(&hub))).header(IF_NONE_MATCH, &etag).call().await;
-    assert!(!refused.expect(429).header("retry-after").is_empty());
-    held.iter().for_each(JoinHandle::abort);
+    assert_eq!(app.app.metrics.hub_waits.get(), 1, "a hub has one request that is held");
+    label(&tenant, &hub, "Gate 7").await;
+    assert_eq!(held.await.expect("an answer").expect(200).json()["data"]["settings"]["hubIdentifier"], "Gate 7");
 }
 
 on_each_database!(scan_configuration_and_connection_test_answer_hubs);

@@ -34,6 +34,7 @@ mod releases;
 mod revocation;
 mod service;
 mod setup_delegations;
+mod stream_ends;
 mod streams;
 mod tenant_changes;
 mod tenants;

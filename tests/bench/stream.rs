@@ -112,7 +112,7 @@ async fn watch(response: reqwest::Response, sent_at: SentAt, arrivals: Arc<Mutex
 }
 
 async fn memory(backend: Backend) {
-    let service = Service::start(backend).await;
+    let service = Service::start_with(backend, &["--streams-per-tenant", "20000"]).await;
     let fleet = Fleet::claim(&service, 1, 1).await;
     let tenant = &fleet.tenants[0];
     // A first few, so that what is made once is not counted.

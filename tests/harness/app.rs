@@ -60,6 +60,11 @@ impl TestApp {
     }
 
     pub async fn with(backend: Backend, options: Options) -> Self {
+        Self::configured(backend, options, |_| ()).await
+    }
+
+    /// With what is no setting changed too.
+    pub async fn configured(backend: Backend, options: Options, change: impl FnOnce(&mut Config)) -> Self {
         let data_dir = Arc::new(tempfile::tempdir().expect("a directory"));
         let (url, storage) = match backend {
             Backend::Sqlite => (format!("sqlite:{}", sqlite_file(&data_dir).display()), Storage::Sqlite),
@@ -68,24 +73,26 @@ impl TestApp {
                 (database.url.clone(), Storage::Postgres(database))
             }
         };
-        Self::start(backend, options, url, data_dir, Arc::new(storage)).await
+        Self::start(backend, options, change, url, data_dir, Arc::new(storage)).await
     }
 
     /// On a PostgreSQL database that is the test's own.
     pub async fn on_postgres(url: &str, options: Options) -> Self {
         let data_dir = Arc::new(tempfile::tempdir().expect("a directory"));
-        Self::start(Backend::Postgres, options, url.to_owned(), data_dir, Arc::new(Storage::Elsewhere)).await
+        let storage = Arc::new(Storage::Elsewhere);
+        Self::start(Backend::Postgres, options, |_| (), url.to_owned(), data_dir, storage).await
     }
 
     /// A second service on the same database, as if on another machine.
     pub async fn replica_of(other: &TestApp, options: Options) -> Self {
         let url = other.app.config.database_url.expose_secret().to_owned();
-        Self::start(other.backend, options, url, other.data_dir.clone(), other.storage.clone()).await
+        Self::start(other.backend, options, |_| (), url, other.data_dir.clone(), other.storage.clone()).await
     }
 
     async fn start(
         backend: Backend,
         options: Options,
+        change: impl FnOnce(&mut Config),
         database_url: String,
         data_dir: Arc<TempDir>,
         storage: Arc<Storage>,
@@ -100,7 +107,8 @@ impl TestApp {
             trusted_proxies: options.settings.trusted_proxies.or_else(|| Some("127.0.0.1".to_owned())),
             ..options.settings
         };
-        let config = Config::load(settings, None).expect("a configuration");
+        let mut config = Config::load(settings, None).expect("a configuration");
+        change(&mut config);
         let app = App::start(config, options.clock.unwrap_or(Clock::System)).await.expect("the service starts");
         let server = Server::bind(&app).await.expect("the service listens");
         let url = server.url();

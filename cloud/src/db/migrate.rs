@@ -99,6 +99,12 @@ const VERSIONS: &[Version] = &[
         sqlite: include_str!("../../../migrations/sqlite/0014_login_bounds.sql"),
     },
     Version {
+        number: 15,
+        name: "upload_paces",
+        postgres: include_str!("../../../migrations/postgres/0015_upload_paces.sql"),
+        sqlite: include_str!("../../../migrations/sqlite/0015_upload_paces.sql"),
+    },
+    Version {
         number: 17,
         name: "platform_lists",
         postgres: include_str!("../../../migrations/postgres/0017_platform_lists.sql"),

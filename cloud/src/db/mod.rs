@@ -4,6 +4,7 @@
 
 pub mod bulk;
 pub mod dialect;
+mod log;
 pub mod migrate;
 pub mod nodelay;
 pub mod sql;
@@ -23,6 +24,7 @@ use sqlx::{ConnectOptions, Connection, Postgres, Sqlite, Transaction};
 
 use crate::error::Result;
 use dialect::Dialect;
+pub use log::{Log, LogRange};
 pub use sql::{Arg, DbRow, Direction, MAX_COUNT, Slice, Sql, sql};
 
 /// How long a request waits for a connection before it is answered 503.

@@ -127,22 +127,6 @@ impl Sql {
         self.push(")")
     }
 
-    /// Ends the reading of a log by its ids: rows above `after`, up to `last`, oldest first.
-    pub fn push_id_range(self, id: &'static str, after: i64, last: i64, limit: i64) -> Self {
-        self.push(" AND ")
-            .push(id)
-            .push(" > ")
-            .push_bind(after)
-            .push(" AND ")
-            .push(id)
-            .push(" <= ")
-            .push_bind(last)
-            .push(" ORDER BY ")
-            .push(id)
-            .push(" LIMIT ")
-            .push_bind(limit)
-    }
-
     // The futures below are boxed. Otherwise every future that awaits one would contain the whole
     // state of the driver, and the compiler would prove again for each handler that it is Send.
 

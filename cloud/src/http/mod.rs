@@ -7,6 +7,7 @@ pub mod body;
 pub mod check;
 pub mod client_address;
 pub mod compression;
+pub mod connection;
 pub mod describe;
 pub mod etag;
 pub mod extract;

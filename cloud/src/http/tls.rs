@@ -94,7 +94,7 @@ pub struct Acceptor(RustlsAcceptor<Tuned>);
 
 impl<S: Send + 'static> Accept<TcpStream, S> for Acceptor {
     type Stream = <RustlsAcceptor<Tuned> as Accept<TcpStream, S>>::Stream;
-    type Service = AddExtension<S, ClientCertificate>;
+    type Service = AddExtension<<Tuned as Accept<TcpStream, S>>::Service, ClientCertificate>;
     type Future = BoxFuture<'static, io::Result<(Self::Stream, Self::Service)>>;
 
     fn accept(&self, stream: TcpStream, service: S) -> Self::Future {

@@ -5,6 +5,8 @@
 use std::collections::HashMap;
 use std::collections::hash_map::{Entry, RandomState};
 use std::hash::{BuildHasher, Hash, Hasher};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use hub_protocol::Timestamp;
@@ -41,7 +43,7 @@ impl Pipeline {
         Self {
             single_events: config.single_events,
             dedup: Dedup::new(config.dedup_window, MAX_REMEMBERED),
-            window: config.report_window.map(Window::new),
+            window: config.report_window.map(|length| Window::new(length, config.least_window_micros.clone())),
             hasher: RandomState::new(),
             ready: Vec::new(),
             counts: Vec::new(),
@@ -171,6 +173,7 @@ fn micros(duration: Duration) -> i64 {
 #[derive(Debug)]
 struct Window {
     length_micros: i64,
+    least_length_micros: Arc<AtomicI64>,
     start: Option<Timestamp>,
     devices: HashMap<u64, Device>,
 }
@@ -184,8 +187,8 @@ struct Device {
 }
 
 impl Window {
-    fn new(length: Duration) -> Self {
-        Self { length_micros: micros(length), start: None, devices: HashMap::new() }
+    fn new(length: Duration, least_length_micros: Arc<AtomicI64>) -> Self {
+        Self { length_micros: micros(length), least_length_micros, start: None, devices: HashMap::new() }
     }
 
     fn add(&mut self, device: u64, payload: u64, at: Timestamp, advertisement: &Advertisement) {
@@ -201,7 +204,8 @@ impl Window {
     fn close_if_due(&mut self, now: Timestamp) -> Option<HeardWindow> {
         let start = self.start?;
         // A window also ends when the clock was set back: its end must not be before its start.
-        let open = within(start, now, self.length_micros) && self.devices.len() < MAX_WINDOW_DEVICES;
+        let length_micros = self.length_micros.max(self.least_length_micros.load(Ordering::Relaxed));
+        let open = within(start, now, length_micros) && self.devices.len() < MAX_WINDOW_DEVICES;
         if open { None } else { self.close(now) }
     }
 
@@ -378,6 +382,24 @@ mod tests {
         let [first, unknown] = &windows[1].devices[..] else { panic!("two devices, not {:?}", windows[1]) };
         assert_eq!((first.count, first.rssi_mean), (1, -40.0));
         assert_eq!((unknown.payload.rssi, unknown.rssi_min), (None, RSSI_UNKNOWN));
+    }
+
+    #[tokio::test]
+    async fn windows_are_as_long_as_the_pauses_between_their_uploads() {
+        let config = RadioConfig {
+            single_events: false,
+            report_window: Some(Duration::from_secs(60)),
+            ..RadioConfig::default()
+        };
+        let least_micros = config.least_window_micros.clone();
+        let (mut pipeline, mut receiver) = pipeline(config);
+        least_micros.store(200_000_000, Ordering::Relaxed);
+        for time in (0..1_000).step_by(10) {
+            pipeline.heard(at(time), &heard("AA:00:00:00:00:01", -50, &[1]));
+        }
+        pipeline.finish(at(1_000));
+        drop(pipeline);
+        assert_eq!(receiver.next().await.unwrap().len(), 5);
     }
 
     #[tokio::test]

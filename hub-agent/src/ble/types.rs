@@ -2,6 +2,8 @@
 //! what it delivers.
 
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicI64;
 use std::time::Duration;
 
 use hub_protocol::Timestamp;
@@ -40,6 +42,9 @@ pub struct RadioConfig {
     pub dedup_window: Duration,
     /// Aggregate the advertisements of each device over windows of this length.
     pub report_window: Option<Duration>,
+    /// Windows are at least this long, in microseconds: each is an upload of its own, so there must
+    /// not be more of them than may be uploaded. May change at any time.
+    pub least_window_micros: Arc<AtomicI64>,
     /// Scanning is restarted on an adapter that receives nothing for this long.
     pub silence: Duration,
 }
@@ -52,6 +57,7 @@ impl Default for RadioConfig {
             single_events: true,
             dedup_window: Duration::from_secs(10),
             report_window: None,
+            least_window_micros: Arc::default(),
             silence: Duration::from_secs(60),
         }
     }

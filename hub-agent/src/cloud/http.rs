@@ -5,6 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use hub_protocol::Timestamp;
 use hub_protocol::envelope::{Data, Problem};
+use hub_protocol::pace::RateLimit;
 use reqwest::header::{DATE, ETAG, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 use reqwest::{Method, Response, Url};
 use serde::de::{DeserializeOwned, IgnoredAny};
@@ -63,6 +64,7 @@ impl Request {
 pub struct Answer {
     pub status: u16,
     pub retry_after: Option<Duration>,
+    pub rate_limit: Option<RateLimit>,
     pub etag: Option<String>,
     body: Vec<u8>,
 }
@@ -75,6 +77,7 @@ impl Answer {
         let mut answer = Self {
             status: response.status().as_u16(),
             retry_after: None,
+            rate_limit: rate_limit(headers),
             etag: headers.get(ETAG).and_then(|value| value.to_str().ok()).map(str::to_owned),
             body: Vec::new(),
         };
@@ -205,6 +208,17 @@ fn http_date(value: &HeaderValue) -> Option<Timestamp> {
     chrono::DateTime::parse_from_rfc2822(value.to_str().ok()?).ok().map(|time| time.to_utc().into())
 }
 
+/// The limit in the headers, if all of it is there.
+fn rate_limit(headers: &HeaderMap) -> Option<RateLimit> {
+    let number =
+        |name: &str| headers.get(name)?.to_str().ok()?.trim().parse::<i64>().ok().filter(|number| *number >= 0);
+    Some(RateLimit {
+        limit: number("ratelimit-limit")?,
+        remaining: number("ratelimit-remaining")?,
+        reset_secs: number("ratelimit-reset")?,
+    })
+}
+
 /// Seconds, or a date.
 fn parse_retry_after(value: &HeaderValue, now: Timestamp) -> Option<Duration> {
     let secs = match value.to_str().ok()?.trim().parse::<u64>() {
@@ -227,5 +241,17 @@ mod tests {
         assert_eq!(parse("Sat, 21 Nov 2026 09:00:00 GMT"), Some(Duration::ZERO));
         assert_eq!(parse("999999999"), Some(MAX_RETRY_AFTER));
         assert_eq!(parse("soon"), None);
+    }
+
+    #[test]
+    fn the_limit_is_read_from_its_headers() {
+        let mut headers = HeaderMap::new();
+        headers.insert("RateLimit-Limit", HeaderValue::from_static("100"));
+        headers.insert("RateLimit-Remaining", HeaderValue::from_static("7"));
+        assert_eq!(rate_limit(&headers), None);
+        headers.insert("RateLimit-Reset", HeaderValue::from_static("31"));
+        assert_eq!(rate_limit(&headers), Some(RateLimit { limit: 100, remaining: 7, reset_secs: 31 }));
+        headers.insert("RateLimit-Reset", HeaderValue::from_static("-1"));
+        assert_eq!(rate_limit(&headers), None);
     }
 }

@@ -13,6 +13,7 @@ mod claim;
 mod commands;
 mod helper;
 mod jobs;
+mod pauses;
 mod releases;
 mod service;
 mod waiting;
@@ -312,6 +313,9 @@ async fn too_many_uploads_become_fewer_and_larger_ones() {
         let sizes: Vec<usize> = stored.order.iter().map(|batch| stored.events[batch].len()).collect();
         let largest = sizes.iter().max().unwrap();
         assert!(*largest >= 5 * sizes[0], "{sizes:?}");
+        // A log entry would be one more upload, of every hub of a fleet.
+        let about: Vec<_> = stored.logs.iter().filter(|entry| entry.to_string().contains("upload")).collect();
+        assert!(about.is_empty(), "{about:?}");
     });
 }
 

@@ -186,6 +186,11 @@ impl Stored {
             "settings": settings}));
     }
 
+    /// Requests for the desired state are answered, and never have news.
+    pub fn desire_nothing(&mut self) {
+        self.desired = None;
+    }
+
     pub fn desire_jobs(&mut self, jobs: Vec<Value>) {
         let state = self.desired.as_mut().unwrap();
         state["revision"] = json!(state["revision"].as_i64().unwrap() + 1);

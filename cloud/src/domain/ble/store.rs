@@ -4,7 +4,7 @@ use hub_protocol::{HubUuid, TenantUuid, Timestamp};
 
 use super::DeliveryStatus;
 use crate::authz::Scope;
-use crate::db::{Conn, Direction, Slice, Sql, sql};
+use crate::db::{Conn, Direction, Log, LogRange, Slice, Sql, sql};
 use crate::error::Result;
 use crate::ingest::ProcessingStatus;
 
@@ -34,6 +34,7 @@ pub struct Filter {
 
 const COLUMNS: &str = "ble_event_id, hub_uuid, device_instance_id, processing_status, \
     delivery_status, window_start, window_end, event";
+const LOG: Log = Log { table: "ble_events", id: "ble_event_id", text: "event", columns: COLUMNS };
 
 fn narrowed(scope: &Scope, filter: &Filter) -> Sql {
     let mut query = sql("FROM ble_events WHERE tenant_uuid = $1").bind(scope.tenant_uuid());
@@ -92,19 +93,7 @@ pub async fn get(conn: &mut Conn, scope: &Scope, ble_event_id: i64) -> Result<Op
         .await
 }
 
-/// The tenant's events with ids above `after`, up to `last`, oldest first.
-pub async fn after(
-    conn: &mut Conn,
-    tenant_uuid: TenantUuid,
-    after: i64,
-    last: i64,
-    limit: i64,
-) -> Result<Vec<StoredEvent>> {
-    sql("SELECT ")
-        .push(COLUMNS)
-        .push(" FROM ble_events WHERE tenant_uuid = $1")
-        .bind(tenant_uuid)
-        .push_id_range("ble_event_id", after, last, limit)
-        .all(conn)
-        .await
+/// The tenant's events in a range of their ids, oldest first.
+pub async fn after(conn: &mut Conn, tenant_uuid: TenantUuid, range: LogRange) -> Result<Vec<StoredEvent>> {
+    LOG.read(tenant_uuid, None, range).all(conn).await
 }

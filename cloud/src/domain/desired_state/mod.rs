@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use crate::authn::hub::Hub;
 use crate::authn::invalid_token;
-use crate::domain::hubs::{self, Hubs, Watch};
+use crate::domain::hubs::{self, Hubs, Watch, Woken};
 use crate::domain::{jobs, update_policies};
 use crate::error::Result;
 use crate::http::etag::{IfNoneMatch, Tagged};
@@ -21,7 +21,8 @@ const SCAN_CONFIG_REVISION: i64 = 1;
 
 /// Returns the desired state, unless the hub has it already. With `wait`, the response is delayed
 /// until the state differs from the hub's version or, if the hub sends none, from the version at
-/// the start of the request; at most until `wait` has passed or the service shuts down.
+/// the start of the request; at most until `wait` has passed, the hub sends another request that
+/// waits, or the service shuts down.
 pub async fn desired_state(
     hubs: &Hubs,
     hub: &Hub,
@@ -32,7 +33,7 @@ pub async fn desired_state(
     // Subscribed before the first read of the state, so that no change is missed in between.
     let mut watch = match wait.is_zero() {
         true => None,
-        false => Some(hubs.changes.watch(hub.hub_uuid)?),
+        false => Some(hubs.changes.watch(hub.hub_uuid, hub.tenant_uuid)?),
     };
     // Boxed, so that the memory is freed while the request waits: thousands wait at once.
     let initial = Box::pin(current_etag(hubs, hub, watch.as_ref())).await?;
@@ -40,7 +41,9 @@ pub async fn desired_state(
     let is_held = known.matches(&initial) || known.is_absent();
     while let Some(watch) = watch.as_mut().filter(|_| is_held && etag == initial) {
         tokio::select! {
-            () = watch.changed() => {}
+            woken = watch.changed() => if woken == Woken::Replaced {
+                break;
+            },
             () = tokio::time::sleep_until(deadline) => {}
             () = hubs.core.shutdown.cancelled() => break,
         }
@@ -63,13 +66,13 @@ fn etag_of(revision: i64) -> String {
 /// Also ends the wait of a hub that was blocked or got a new token.
 async fn current_etag(hubs: &Hubs, hub: &Hub, watch: Option<&Watch<'_>>) -> Result<String> {
     let mut conn = hubs.core.db.read().await?;
-    let version = hubs::version(&mut conn, hub.hub_uuid).await?;
+    let state = hubs::state(&mut conn, hub.hub_uuid).await?;
     drop(conn);
-    if let (Some(watch), Some(version)) = (watch, version) {
-        watch.has_read(version);
+    if let (Some(watch), Some(state)) = (watch, &state) {
+        watch.has_read(state.version());
     }
-    match version {
-        Some((Some(token_id), revision)) if token_id == hub.token_id => Ok(etag_of(revision)),
+    match state {
+        Some(state) if state.token_id == Some(hub.token_id) => Ok(etag_of(state.revision())),
         _ => Err(invalid_token()),
     }
 }
@@ -77,7 +80,7 @@ async fn current_etag(hubs: &Hubs, hub: &Hub, watch: Option<&Watch<'_>>) -> Resu
 async fn read(hubs: &Hubs, hub: &Hub) -> Result<(String, DesiredState)> {
     let mut conn = hubs.core.db.read().await?;
     // The revision is read first: a change between the reads is delivered twice rather than never.
-    let (revision, hub_identifier) = hubs::revision_and_identifier(&mut conn, hub.hub_uuid).await?;
+    let hubs::Settings { revision, hub_identifier, uploads } = hubs::settings(&mut conn, hub.hub_uuid).await?;
     let adapter_roles = hubs::adapter_roles(&mut conn, hub.hub_uuid).await?;
     let apps = jobs::desired_apps(&mut conn, hub.hub_uuid).await?;
     let agent = update_policies::desired_agent(&mut conn, hub.hub_uuid).await?;
@@ -88,7 +91,7 @@ async fn read(hubs: &Hubs, hub: &Hub) -> Result<(String, DesiredState)> {
         apps,
         jobs: jobs::dispatch(&hubs.core, hub.hub_uuid).await?,
         scan_config_revision: SCAN_CONFIG_REVISION,
-        settings: HubSettings { hub_identifier, adapter_roles },
+        settings: HubSettings { hub_identifier, adapter_roles, uploads },
     };
     Ok((etag_of(revision), state))
 }

@@ -3,6 +3,7 @@
 //! the hub. A waiting request holds no database connection.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -19,9 +20,11 @@ use crate::db::Tx;
 use crate::error::{Error, Result};
 
 /// Requests that may wait concurrently.
-const MAX_WAITING: i64 = 20_000;
-/// A reconnecting hub may still have an earlier request waiting. A hub with more of them is faulty.
-const MAX_WAITING_PER_HUB: usize = 8;
+const MAX_WAITING: usize = 20_000;
+/// The same of one tenant, so that the hubs of others can wait too.
+const MAX_WAITING_PER_TENANT: usize = 10_000;
+/// A hub that may not wait for changes still gets them at this interval.
+const RETRY_AFTER_SECS: u64 = 30;
 /// How often the database is polled. Without a shared bus, polling is the only way to see changes
 /// of other replicas; with one it is a safety net.
 const POLL_INTERVAL_WITHOUT_BUS: Duration = Duration::from_secs(1);
@@ -41,16 +44,27 @@ pub struct Changes(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    hubs: Mutex<HashMap<HubUuid, Waiting>>,
-    waiting: Gauge,
+    waiting: Mutex<Waiting>,
+    gauge: Gauge,
     bus: Bus,
 }
 
-/// The state of a hub that has a waiting request.
-#[derive(Debug)]
+/// The waiting requests: at most one of each hub.
+#[derive(Debug, Default)]
 struct Waiting {
+    hubs: HashMap<HubUuid, WaitingHub>,
+    tenants: HashMap<TenantUuid, usize>,
+    /// Distinguishes a request from those of the same hub before it.
+    last_number: u64,
+}
+
+#[derive(Debug)]
+struct WaitingHub {
+    tenant_uuid: TenantUuid,
+    number: u64,
+    /// Dropped when a later request of the hub replaces this one.
     sender: watch::Sender<()>,
-    /// As last read by any request; none until one has read it.
+    /// As last read; none until the request has read it.
     version: Option<HubVersion>,
 }
 
@@ -59,13 +73,23 @@ struct Waiting {
 pub struct Watch<'a> {
     changes: &'a Changes,
     hub_uuid: HubUuid,
+    number: u64,
     receiver: watch::Receiver<()>,
+}
+
+/// Why a request no longer waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Woken {
+    /// The desired state or the token may have changed.
+    Changed,
+    /// The hub sent another request that waits, as after it lost its connection.
+    Replaced,
 }
 
 impl Changes {
     /// `waiting` is the gauge of waiting requests.
     pub fn new(waiting: Gauge, bus: Bus) -> Self {
-        Self(Arc::new(Inner { hubs: Mutex::default(), waiting, bus }))
+        Self(Arc::new(Inner { waiting: Mutex::default(), gauge: waiting, bus }))
     }
 
     /// Increments the revision of the hub's desired state and returns it; none if there is no such
@@ -105,45 +129,58 @@ impl Changes {
     }
 
     fn notify_here(&self, hub_uuid: HubUuid) {
-        if let Some(waiting) = self.lock().get(&hub_uuid) {
-            waiting.sender.send_replace(());
+        if let Some(hub) = self.lock().hubs.get(&hub_uuid) {
+            hub.sender.send_replace(());
         }
     }
 
-    /// Records the version in the database. If it differs from the last recorded one, all requests
-    /// that wait for the hub are woken to read it.
+    /// Records the version in the database. If it differs from the last recorded one, the request
+    /// that waits for the hub is woken to read it.
     fn note(&self, hub_uuid: HubUuid, version: HubVersion) {
-        let mut hubs = self.lock();
-        let Some(waiting) = hubs.get_mut(&hub_uuid) else { return };
-        if waiting.version.is_some_and(|known| known != version) {
-            waiting.sender.send_replace(());
+        let mut waiting = self.lock();
+        let Some(hub) = waiting.hubs.get_mut(&hub_uuid) else { return };
+        if hub.version.is_some_and(|known| known != version) {
+            hub.sender.send_replace(());
         }
-        waiting.version = Some(version);
+        hub.version = Some(version);
     }
 
-    pub fn watch(&self, hub_uuid: HubUuid) -> Result<Watch<'_>> {
-        let mut hubs = self.lock();
-        if self.0.waiting.get() >= MAX_WAITING {
+    /// A waiting request of the hub, in place of an earlier one. Fails with 429 if too many hubs of
+    /// the tenant wait, and with 503 if too many hubs of all tenants do.
+    pub fn watch(&self, hub_uuid: HubUuid, tenant_uuid: TenantUuid) -> Result<Watch<'_>> {
+        let mut waiting = self.lock();
+        waiting.remove(hub_uuid);
+        if waiting.hubs.len() >= MAX_WAITING {
             return Err(Error::unavailable("BUSY", "too many hubs are waiting; repeat the request without `wait`"));
         }
-        let waiting = hubs.entry(hub_uuid).or_insert_with(|| Waiting { sender: watch::channel(()).0, version: None });
-        if waiting.sender.receiver_count() >= MAX_WAITING_PER_HUB {
-            let message = "this hub has too many waiting requests; send one at a time";
-            return Err(Error::too_many_requests(message, 5));
+        let of_tenant = waiting.tenants.entry(tenant_uuid).or_default();
+        if *of_tenant >= MAX_WAITING_PER_TENANT {
+            let message = format!(
+                "{MAX_WAITING_PER_TENANT} hubs of this tenant are waiting, which is the limit; repeat the request without `wait`"
+            );
+            return Err(Error::too_many_requests(message, RETRY_AFTER_SECS));
         }
-        let receiver = waiting.sender.subscribe();
-        self.0.waiting.inc();
-        Ok(Watch { changes: self, hub_uuid, receiver })
+        *of_tenant += 1;
+        waiting.last_number += 1;
+        let number = waiting.last_number;
+        let (sender, receiver) = watch::channel(());
+        waiting.hubs.insert(hub_uuid, WaitingHub { tenant_uuid, number, sender, version: None });
+        self.count(&waiting);
+        Ok(Watch { changes: self, hub_uuid, number, receiver })
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<HubUuid, Waiting>> {
-        self.0.hubs.lock().unwrap_or_else(PoisonError::into_inner)
+    fn count(&self, waiting: &Waiting) {
+        self.0.gauge.set(i64::try_from(waiting.hubs.len()).unwrap_or(i64::MAX));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Hubs with a waiting request that has read the hub's version. The others need no wake-up.
     fn awaited(&self) -> Vec<HubUuid> {
-        let hubs = self.lock();
-        hubs.iter().filter(|(_, waiting)| waiting.version.is_some()).map(|(hub_uuid, _)| *hub_uuid).collect()
+        let waiting = self.lock();
+        waiting.hubs.iter().filter(|(_, hub)| hub.version.is_some()).map(|(hub_uuid, _)| *hub_uuid).collect()
     }
 
     /// Wakes hubs that other replicas have changed, on announcements of the bus and by polling.
@@ -190,11 +227,26 @@ async fn poll(changes: &Changes, core: &Core) -> Result<()> {
     Ok(())
 }
 
+impl Waiting {
+    /// Forgets the hub's request, which then no longer waits.
+    fn remove(&mut self, hub_uuid: HubUuid) {
+        let Some(hub) = self.hubs.remove(&hub_uuid) else { return };
+        if let Entry::Occupied(mut count) = self.tenants.entry(hub.tenant_uuid) {
+            *count.get_mut() -= 1;
+            if *count.get() == 0 {
+                count.remove();
+            }
+        }
+    }
+}
+
 impl Watch<'_> {
     /// Waits for a change since the watch was created, or since this last returned.
-    pub async fn changed(&mut self) {
-        // The sender lives as long as this watch.
-        let _ = self.receiver.changed().await;
+    pub async fn changed(&mut self) -> Woken {
+        match self.receiver.changed().await {
+            Ok(()) => Woken::Changed,
+            Err(_) => Woken::Replaced,
+        }
     }
 
     /// Records the version that this request has read. Any later change wakes the request.
@@ -205,11 +257,11 @@ impl Watch<'_> {
 
 impl Drop for Watch<'_> {
     fn drop(&mut self) {
-        let mut hubs = self.changes.lock();
-        self.changes.0.waiting.dec();
-        // The receiver of this watch is still included in the count.
-        if hubs.get(&self.hub_uuid).is_some_and(|waiting| waiting.sender.receiver_count() <= 1) {
-            hubs.remove(&self.hub_uuid);
+        let mut waiting = self.changes.lock();
+        // A request that replaced this one stays.
+        if waiting.hubs.get(&self.hub_uuid).is_some_and(|hub| hub.number == self.number) {
+            waiting.remove(self.hub_uuid);
+            self.changes.count(&waiting);
         }
     }
 }
@@ -222,45 +274,65 @@ mod tests {
         futures_util::poll!(std::pin::pin!(watch.changed())).is_pending()
     }
 
-    #[tokio::test]
-    async fn a_watch_is_woken_for_its_own_hub_only_and_cleans_up() {
-        let changes = Changes::new(Gauge::default(), Bus::Local);
-        let (one, other) = (HubUuid::new(), HubUuid::new());
-        let mut watch = changes.watch(one).expect("a watch");
-        let mut silent = changes.watch(other).expect("a watch");
-        changes.notify(one).await;
-        watch.changed().await;
-        assert!(is_pending(&mut silent).await);
-        drop((watch, silent));
-        assert!(changes.lock().is_empty() && changes.0.waiting.get() == 0);
+    fn changes() -> Changes {
+        Changes::new(Gauge::default(), Bus::Local)
     }
 
     #[tokio::test]
-    async fn a_newer_version_wakes_earlier_readers() {
-        let changes = Changes::new(Gauge::default(), Bus::Local);
+    async fn a_watch_is_woken_for_its_own_hub_only_and_cleans_up() {
+        let (changes, tenant) = (changes(), TenantUuid::new());
+        let (one, other) = (HubUuid::new(), HubUuid::new());
+        let mut watch = changes.watch(one, tenant).expect("a watch");
+        let mut silent = changes.watch(other, tenant).expect("a watch");
+        changes.notify(one).await;
+        assert_eq!(watch.changed().await, Woken::Changed);
+        assert!(is_pending(&mut silent).await);
+        assert_eq!(changes.0.gauge.get(), 2);
+        drop((watch, silent));
+        let waiting = changes.lock();
+        assert!(waiting.hubs.is_empty() && waiting.tenants.is_empty() && changes.0.gauge.get() == 0);
+    }
+
+    #[tokio::test]
+    async fn a_newer_version_wakes_the_request() {
+        let changes = changes();
         let hub = HubUuid::new();
         let token_id = Some(Uuid::now_v7());
-        let mut first = changes.watch(hub).expect("a watch");
-        assert!(changes.awaited().is_empty(), "no request has read a version yet");
-        first.has_read((token_id, 5));
+        let mut watch = changes.watch(hub, TenantUuid::new()).expect("a watch");
+        assert!(changes.awaited().is_empty(), "the request has not read a version yet");
+        watch.has_read((token_id, 5));
         assert_eq!(changes.awaited(), [hub]);
         changes.note(hub, (token_id, 5));
-        assert!(is_pending(&mut first).await, "nothing changed");
-        let second = changes.watch(hub).expect("a watch");
-        second.has_read((token_id, 6));
-        assert!(!is_pending(&mut first).await, "a later reader found a newer revision");
-        assert!(is_pending(&mut first).await);
+        assert!(is_pending(&mut watch).await, "nothing changed");
+        changes.note(hub, (token_id, 6));
+        assert!(!is_pending(&mut watch).await, "there is a newer revision");
+        assert!(is_pending(&mut watch).await);
         changes.note(hub, (None, 6));
-        assert!(!is_pending(&mut first).await, "the token was revoked");
+        assert!(!is_pending(&mut watch).await, "the token was revoked");
+    }
+
+    #[tokio::test]
+    async fn a_later_request_of_a_hub_replaces_the_earlier_one() {
+        let (changes, hub, tenant) = (changes(), HubUuid::new(), TenantUuid::new());
+        let mut first = changes.watch(hub, tenant).expect("a watch");
+        let mut second = changes.watch(hub, tenant).expect("a watch");
+        assert_eq!(first.changed().await, Woken::Replaced);
+        assert_eq!(changes.0.gauge.get(), 1);
+        drop(first);
+        assert!(is_pending(&mut second).await);
+        changes.notify(hub).await;
+        assert_eq!(second.changed().await, Woken::Changed);
     }
 
     #[test]
-    fn waiting_requests_of_one_hub_are_limited() {
-        let changes = Changes::new(Gauge::default(), Bus::Local);
-        let hub = HubUuid::new();
-        let watches: Vec<_> = (0..MAX_WAITING_PER_HUB).map(|_| changes.watch(hub).expect("a watch")).collect();
-        assert_eq!(changes.watch(hub).expect_err("a refusal").status(), 429);
-        drop(watches);
-        changes.watch(hub).expect("a watch");
+    fn one_tenant_cannot_use_up_the_places_of_all() {
+        let (changes, tenant) = (changes(), TenantUuid::new());
+        let hubs: Vec<HubUuid> = (0..MAX_WAITING_PER_TENANT).map(|_| HubUuid::new()).collect();
+        let held: Vec<_> = hubs.iter().map(|hub| changes.watch(*hub, tenant).expect("a watch")).collect();
+        assert_eq!(changes.watch(HubUuid::new(), tenant).expect_err("a refusal").status(), 429);
+        changes.watch(HubUuid::new(), TenantUuid::new()).expect("another tenant's hub may wait");
+        let again = hubs.first().map(|hub| changes.watch(*hub, tenant).expect("a reconnected hub may wait"));
+        drop((held, again));
+        changes.watch(HubUuid::new(), tenant).expect("a watch");
     }
 }

@@ -13,7 +13,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::store::{self, Claim, KnownHub};
-use super::{Hubs, MAX_IDENTIFIER_CHARS, blocked};
+use super::{Hubs, MAX_IDENTIFIER_CHARS, blocked, pace};
 use crate::audit::Audit;
 use crate::authn::hub::{self, Hub};
 use crate::authz::Scope;
@@ -203,7 +203,7 @@ async fn check_new_hub(core: &Core, conn: &mut Conn, code: &StoredCode, device_i
 
 /// Writes the claim. Returns None if the tenant or the code has changed since the checks, or the
 /// device became another tenant's hub. The checks are made again while the tenant and the hub are
-/// locked, in this order, then the code; a tenant that is being deleted must be left without a hub
+/// locked, in this order, then the code and the tenant's pace; a tenant that is being deleted must be left without a hub
 /// that has tokens, and two claims must not both become its last hub.
 async fn attempt(
     hubs: &Hubs,
@@ -244,6 +244,7 @@ async fn attempt(
     if !permit.is_repeated && !claim_codes::consume_use(&mut tx, stored, now).await? {
         return Ok(None);
     }
+    pace::make_room(&mut tx, &hubs.core.config, tenant_uuid, hub_uuid, now).await?;
     // Certificates issued under the earlier credentials end with them.
     let certificates = certificates::revoke(&mut tx, hub_uuid, RevocationReason::ClaimedAgain, now).await?;
     let (access_token, expires_at) = hub::issue(&hubs.authn, hub_uuid, tenant_uuid, token_id, now)?;

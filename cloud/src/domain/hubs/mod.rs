@@ -8,6 +8,8 @@ mod block;
 mod changes;
 mod claim;
 pub mod http;
+mod pace;
+mod pace_store;
 mod permits;
 mod refresh;
 mod release;
@@ -15,7 +17,7 @@ mod store;
 
 use std::collections::BTreeMap;
 
-use hub_protocol::hub::AdapterRole;
+use hub_protocol::hub::{AdapterRole, UploadPauses};
 use hub_protocol::{HubUuid, TenantUuid, Timestamp};
 use serde_json::{Value, json};
 
@@ -27,13 +29,14 @@ use crate::db::{Conn, Tx};
 use crate::error::{Error, Result};
 pub use adapters::normalized_address;
 pub use block::{block, unblock};
-pub use changes::{Changes, HubVersion, Watch};
+pub use changes::{Changes, Watch, Woken};
 pub use claim::claim;
+pub use pace::adjust_paces;
 pub use permits::CredentialPermits;
 pub use refresh::refresh;
 pub use release::{Released, release, release_all};
 use store::HubRow;
-pub use store::{Addressee, Releasable};
+pub use store::{Addressee, HubState, Releasable};
 
 /// A hub is online for this long after telemetry.
 const ONLINE_SECS: i64 = 10 * 60;
@@ -106,14 +109,26 @@ pub async fn architecture(conn: &mut Conn, hub_uuid: HubUuid) -> Result<Option<S
     store::architecture(conn, hub_uuid).await
 }
 
-/// The version of a hub's desired state; None if there is no such hub.
-pub async fn version(conn: &mut Conn, hub_uuid: HubUuid) -> Result<Option<HubVersion>> {
-    store::token_and_revision(conn, hub_uuid).await
+/// What identifies the hub's desired state now; None if there is no such hub.
+pub async fn state(conn: &mut Conn, hub_uuid: HubUuid) -> Result<Option<HubState>> {
+    store::state(conn, hub_uuid).await
 }
 
-/// The revision of the hub's desired state, and the hub's label.
-pub async fn revision_and_identifier(conn: &mut Conn, hub_uuid: HubUuid) -> Result<(i64, Option<String>)> {
-    store::settings(conn, hub_uuid).await
+/// What is set for a hub, and for all hubs of its tenant.
+pub struct Settings {
+    /// The revision of the desired state that has these settings.
+    pub revision: i64,
+    /// The hub's label.
+    pub hub_identifier: Option<String>,
+    /// None until the pace of its tenant is known.
+    pub uploads: Option<UploadPauses>,
+}
+
+/// The hub's settings. The hub must exist.
+pub async fn settings(conn: &mut Conn, hub_uuid: HubUuid) -> Result<Settings> {
+    let row = store::settings(conn, hub_uuid).await?;
+    let uploads = row.pause_ms.map(|pause_ms| pace::pauses(pause_ms, row.upload_slot));
+    Ok(Settings { revision: row.revision, hub_identifier: row.hub_identifier, uploads })
 }
 
 /// The roles that operators gave to the hub's adapters.

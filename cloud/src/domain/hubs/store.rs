@@ -281,14 +281,58 @@ pub async fn versions(conn: &mut Conn, hubs: Vec<HubUuid>) -> Result<Vec<(HubUui
     .await
 }
 
-/// The access token and the desired revision.
-pub async fn token_and_revision(conn: &mut Conn, hub_uuid: HubUuid) -> Result<Option<HubVersion>> {
-    sql("SELECT access_token_id, desired_revision FROM hubs WHERE hub_uuid = $1").bind(hub_uuid).optional(conn).await
+/// What identifies a hub's desired state.
+#[derive(Clone, Copy, Debug, sqlx::FromRow)]
+pub struct HubState {
+    /// The id of the access token in force.
+    #[sqlx(rename = "access_token_id")]
+    pub token_id: Option<Uuid>,
+    desired_revision: i64,
+    pace_revision: i64,
 }
 
-/// The desired revision and the hub's label.
-pub async fn settings(conn: &mut Conn, hub_uuid: HubUuid) -> Result<(i64, Option<String>)> {
-    sql("SELECT desired_revision, hub_identifier FROM hubs WHERE hub_uuid = $1").bind(hub_uuid).one(conn).await
+impl HubState {
+    /// Grows with every change of the desired state.
+    pub const fn revision(&self) -> i64 {
+        self.desired_revision + self.pace_revision
+    }
+
+    /// The part of the state whose change wakes a waiting hub at once. The pace of a tenant is not:
+    /// it concerns all its hubs, which shall not all ask at the same moment. They notice it when
+    /// their requests have waited to their ends.
+    pub const fn version(&self) -> HubVersion {
+        (self.token_id, self.desired_revision)
+    }
+}
+
+pub async fn state(conn: &mut Conn, hub_uuid: HubUuid) -> Result<Option<HubState>> {
+    sql("SELECT h.access_token_id, h.desired_revision, \
+         COALESCE(p.revision, 0) AS pace_revision \
+         FROM hubs h LEFT JOIN upload_paces p ON p.tenant_uuid = h.tenant_uuid \
+         WHERE h.hub_uuid = $1")
+    .bind(hub_uuid)
+    .optional(conn)
+    .await
+}
+
+/// What is set for a hub.
+#[derive(sqlx::FromRow)]
+pub struct SettingsRow {
+    pub revision: i64,
+    pub hub_identifier: Option<String>,
+    pub upload_slot: i64,
+    /// Of its tenant; None if that has no pace yet.
+    pub pause_ms: Option<i64>,
+}
+
+pub async fn settings(conn: &mut Conn, hub_uuid: HubUuid) -> Result<SettingsRow> {
+    sql("SELECT h.desired_revision + COALESCE(p.revision, 0) AS revision, h.hub_identifier, \
+         h.upload_slot, p.pause_ms \
+         FROM hubs h LEFT JOIN upload_paces p ON p.tenant_uuid = h.tenant_uuid \
+         WHERE h.hub_uuid = $1")
+    .bind(hub_uuid)
+    .one(conn)
+    .await
 }
 
 /// A hub as shown to its tenant.

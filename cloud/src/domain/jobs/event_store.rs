@@ -4,7 +4,7 @@ use hub_protocol::{HubJobUuid, HubUuid, TenantUuid, Timestamp};
 use uuid::Uuid;
 
 use crate::authz::Scope;
-use crate::db::{Conn, Db, Direction, Slice, Tx, sql};
+use crate::db::{Conn, Db, Direction, Log, LogRange, Slice, Tx, sql};
 use crate::error::Result;
 
 /// An event as stored; `body` is JSON.
@@ -16,6 +16,7 @@ pub struct StoredJobEvent {
 }
 
 const COLUMNS: &str = "hub_job_event_id, hub_uuid, body";
+const LOG: Log = Log { table: "hub_job_events", id: "hub_job_event_id", text: "body", columns: COLUMNS };
 
 pub async fn is_known(conn: &mut Conn, hub_job_uuid: HubJobUuid, event_uuid: Uuid) -> Result<bool> {
     sql("SELECT hub_job_event_id FROM hub_job_events WHERE hub_job_uuid = $1 AND event_uuid = $2")
@@ -59,22 +60,14 @@ pub async fn list(
         .await
 }
 
-/// The events of one of the tenant's hubs, or of all, with ids above `after`, up to `last`, oldest
-/// first.
+/// The events of one of the tenant's hubs, or of all, in a range of their ids, oldest first.
 pub async fn after(
     conn: &mut Conn,
     tenant_uuid: TenantUuid,
     hub_uuid: Option<HubUuid>,
-    after: i64,
-    last: i64,
-    limit: i64,
+    range: LogRange,
 ) -> Result<Vec<StoredJobEvent>> {
-    let mut query =
-        sql("SELECT ").push(COLUMNS).push(" FROM hub_job_events WHERE tenant_uuid = ").push_bind(tenant_uuid);
-    if let Some(hub_uuid) = hub_uuid {
-        query = query.push(" AND hub_uuid = ").push_bind(hub_uuid);
-    }
-    query.push_id_range("hub_job_event_id", after, last, limit).all(conn).await
+    LOG.read(tenant_uuid, hub_uuid, range).all(conn).await
 }
 
 /// Deletes up to `limit` events of jobs that finished before `before` and returns how many. All

@@ -29,9 +29,10 @@ use crate::domain::jobs::HubJobEventResponse;
 use crate::domain::telemetry::HubLogResponse;
 use crate::error::{Error, Result};
 use crate::http::answer::typed_response;
+use crate::http::connection::Connection;
 use crate::http::describe::{header_parameter, headers, may_fail};
 use crate::http::extract::Path;
-use crate::http::operation::operation;
+use crate::http::operation::operation_failing;
 use crate::http::paths::HubPath;
 
 pub fn routes<S>() -> ApiRouter<S>
@@ -44,15 +45,21 @@ where
     ApiRouter::new()
         .api_route(
             "/tenant/stream/ble/events",
-            get_with(ble_events, operation("streams.bleEvents", "tenant-streams", "BLE events, live")),
+            get_with(ble_events, operation_failing(&[429], "streams.bleEvents", "tenant-streams", "BLE events, live")),
         )
         .api_route(
             "/tenant/stream/hubs/{hubUuid}/logs",
-            get_with(hub_logs, operation("streams.hubLogs", "tenant-streams", "Log entries of a hub, live")),
+            get_with(
+                hub_logs,
+                operation_failing(&[429], "streams.hubLogs", "tenant-streams", "Log entries of a hub, live"),
+            ),
         )
         .api_route(
             "/tenant/stream/hubs/{hubUuid}/jobs",
-            get_with(hub_job_events, operation("streams.hubJobEvents", "tenant-streams", "Job events of a hub, live")),
+            get_with(
+                hub_job_events,
+                operation_failing(&[429], "streams.hubJobEvents", "tenant-streams", "Job events of a hub, live"),
+            ),
         )
 }
 
@@ -135,9 +142,11 @@ impl OperationInput for ResumeAfter {
 async fn ble_events(
     auth: Authorized<perm::BleRead>,
     State(streams): State<Streams>,
+    connection: Connection,
     ResumeAfter(after): ResumeAfter,
 ) -> Result<EventStream<BleEventResponse>> {
-    let subscription = Subscription::open(streams, auth.scope, auth.caller, Subject::BLE_EVENTS, after).await?;
+    let Authorized { scope, caller, .. } = auth;
+    let subscription = Subscription::open(streams, scope, caller, connection, Subject::BLE_EVENTS, after).await?;
     Ok(EventStream::new(subscription))
 }
 
@@ -145,27 +154,30 @@ async fn hub_logs(
     auth: Authorized<perm::HubsRead>,
     State(streams): State<Streams>,
     Path(HubPath { hub_uuid }): Path<HubPath>,
+    connection: Connection,
     ResumeAfter(after): ResumeAfter,
 ) -> Result<EventStream<HubLogResponse>> {
-    of_hub(streams, auth, hub_uuid, after, Subject::logs_of(hub_uuid)).await.map(EventStream::new)
+    of_hub(streams, auth, connection, hub_uuid, after, Subject::logs_of(hub_uuid)).await.map(EventStream::new)
 }
 
 async fn hub_job_events(
     auth: Authorized<perm::HubsRead>,
     State(streams): State<Streams>,
     Path(HubPath { hub_uuid }): Path<HubPath>,
+    connection: Connection,
     ResumeAfter(after): ResumeAfter,
 ) -> Result<EventStream<HubJobEventResponse>> {
-    of_hub(streams, auth, hub_uuid, after, Subject::job_events_of(hub_uuid)).await.map(EventStream::new)
+    of_hub(streams, auth, connection, hub_uuid, after, Subject::job_events_of(hub_uuid)).await.map(EventStream::new)
 }
 
 async fn of_hub(
     streams: Streams,
     auth: Authorized<perm::HubsRead>,
+    connection: Connection,
     hub_uuid: HubUuid,
     after: Option<i64>,
     subject: Subject,
 ) -> Result<Subscription> {
     hubs::require_past_or_present(&mut streams.core.db.read().await?, &auth.scope, hub_uuid).await?;
-    Subscription::open(streams, auth.scope, auth.caller, subject, after).await
+    Subscription::open(streams, auth.scope, auth.caller, connection, subject, after).await
 }

@@ -5,10 +5,10 @@ use hub_protocol::{HubUuid, TenantUuid, Timestamp};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::RecordFrame;
+use super::{BATCH_RECORDS, RecordFrame};
 use crate::authn::Authn;
 use crate::authz::{Caller, permission as perm};
-use crate::db::Conn;
+use crate::db::{Conn, LogRange};
 use crate::domain::ble::{self, BleEventResponse, StoredEvent};
 use crate::domain::jobs::{self, HubJobEventResponse, StoredJobEvent};
 use crate::domain::telemetry::{self, HubLogResponse, StoredRecord};
@@ -25,15 +25,22 @@ pub struct Span {
     pub after: i64,
     /// The last id to read.
     pub last: i64,
-    pub limit: i64,
+    /// Bytes of the records to read, except for a single larger record.
+    pub max_bytes: usize,
+}
+
+impl Span {
+    fn range(&self) -> LogRange {
+        let max_bytes = i64::try_from(self.max_bytes).unwrap_or(i64::MAX);
+        let max_rows = i64::try_from(BATCH_RECORDS).unwrap_or(i64::MAX);
+        LogRange { after: self.after, last: self.last, max_rows, max_bytes }
+    }
 }
 
 /// The result of reading a log.
 pub struct Stored {
     pub frames: Vec<RecordFrame>,
-    /// Rows read, including those that cannot be sent.
-    pub count: i64,
-    /// The id of the last row; None if there was none.
+    /// The id of the last row, which may be one that cannot be sent; None if there was none.
     pub last_id: Option<i64>,
 }
 
@@ -78,28 +85,25 @@ pub fn of(kind: Kind) -> Option<&'static StreamKind> {
 }
 
 async fn read_ble_events(conn: &mut Conn, span: Span) -> Result<Stored> {
-    let events = ble::after(conn, span.tenant_uuid, span.after, span.last, span.limit).await?;
+    let events = ble::after(conn, span.tenant_uuid, span.range()).await?;
     let last_id = events.last().map(|event| event.ble_event_id);
     Ok(stored(last_id, events, ble_frame))
 }
 
 async fn read_logs(conn: &mut Conn, span: Span) -> Result<Stored> {
-    let Span { tenant_uuid, hub_uuid, after, last, limit } = span;
-    let records = telemetry::logs_after(conn, tenant_uuid, hub_uuid, after, last, limit).await?;
+    let records = telemetry::logs_after(conn, span.tenant_uuid, span.hub_uuid, span.range()).await?;
     let last_id = records.last().map(|record| record.id);
     Ok(stored(last_id, records, log_frame))
 }
 
 async fn read_job_events(conn: &mut Conn, span: Span) -> Result<Stored> {
-    let Span { tenant_uuid, hub_uuid, after, last, limit } = span;
-    let events = jobs::events_after(conn, tenant_uuid, hub_uuid, after, last, limit).await?;
+    let events = jobs::events_after(conn, span.tenant_uuid, span.hub_uuid, span.range()).await?;
     let last_id = events.last().map(|event| event.hub_job_event_id);
     Ok(stored(last_id, events, job_event_frame))
 }
 
 fn stored<T>(last_id: Option<i64>, rows: Vec<T>, frame: fn(T) -> Result<RecordFrame>) -> Stored {
-    let count = i64::try_from(rows.len()).unwrap_or(i64::MAX);
-    Stored { frames: rows.into_iter().filter_map(|row| sendable(frame(row))).collect(), count, last_id }
+    Stored { frames: rows.into_iter().filter_map(|row| sendable(frame(row))).collect(), last_id }
 }
 
 /// Skips a record that cannot be sent, so that it does not block those after it.

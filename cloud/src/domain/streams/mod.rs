@@ -2,15 +2,16 @@
 //! publisher task serializes it once and sends the same bytes to every subscriber. Ids increase
 //! within a tenant and the publisher never skips one, so a subscriber that resumes after an id gets
 //! every record exactly once. Records that a subscriber missed are read from the database; a
-//! subscriber that is too slow is disconnected.
+//! subscriber that is too slow is disconnected. Each stream has a guard that ends it in time.
 
+mod guard;
 pub mod http;
 mod kinds;
 mod publisher;
+mod slots;
 mod subscription;
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
@@ -19,10 +20,10 @@ use tokio::sync::broadcast;
 
 use crate::authn::Authn;
 use crate::core::Core;
-use crate::error::{Error, Result};
 use crate::ingest::{Commits, LogKey};
 
 pub use publisher::Publisher;
+pub use slots::Slots;
 pub use subscription::Subscription;
 
 /// Batches that a subscriber may lag behind before it is disconnected.
@@ -31,8 +32,6 @@ const CHANNEL_BATCHES: usize = 64;
 const BATCH_RECORDS: usize = 500;
 /// Bytes of a batch, except for a single larger record.
 const BATCH_BYTES: usize = 256 * 1024;
-/// Concurrent streams.
-const MAX_SUBSCRIBERS: usize = 20_000;
 
 /// A record as an event of the stream: its id, its hub, and the text to send.
 type RecordFrame = (i64, HubUuid, String);
@@ -65,7 +64,6 @@ pub struct Channels(Arc<Inner>);
 struct Inner {
     channels: Mutex<HashMap<LogKey, Channel>>,
     commits: Commits,
-    subscribers: AtomicUsize,
 }
 
 /// State of the stream handlers.
@@ -74,11 +72,12 @@ pub struct Streams {
     pub core: Core,
     pub authn: Authn,
     pub channels: Channels,
+    pub slots: Slots,
 }
 
 impl Channels {
     pub fn new(commits: Commits) -> Self {
-        Self(Arc::new(Inner { channels: Mutex::default(), commits, subscribers: AtomicUsize::new(0) }))
+        Self(Arc::new(Inner { channels: Mutex::default(), commits }))
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<LogKey, Channel>> {
@@ -97,23 +96,6 @@ impl Channels {
 
     fn unfollow(&self, key: LogKey) {
         self.0.commits.unfollow(key);
-    }
-
-    /// Counts a new subscriber, or refuses it when there are too many.
-    fn enter(&self) -> Result<()> {
-        if self.0.subscribers.fetch_add(1, Ordering::Relaxed) >= MAX_SUBSCRIBERS {
-            self.leave();
-            return Err(Error::unavailable("TOO_MANY_STREAMS", "too many streams are open; try again shortly"));
-        }
-        Ok(())
-    }
-
-    fn subscribers(&self) -> i64 {
-        i64::try_from(self.0.subscribers.load(Ordering::Relaxed)).unwrap_or(i64::MAX)
-    }
-
-    fn leave(&self) {
-        self.0.subscribers.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -104,23 +104,19 @@ impl Publisher {
         Ok(())
     }
 
-    /// Reads up to [`BATCH_RECORDS`] records after an id. Returns their frames, and the id up to
-    /// which the read is complete.
+    /// Reads a batch of records after an id. Returns their frames, and the id up to which the read
+    /// is complete.
     async fn read(&self, (tenant_uuid, kind): LogKey, after: i64, last: i64) -> Result<(Vec<RecordFrame>, i64)> {
         let Some(description) = kinds::of(kind) else { return Ok((Vec::new(), last)) };
-        let limit = i64::try_from(BATCH_RECORDS).unwrap_or(i64::MAX);
         let mut conn = self.core.db.read().await?;
-        let span = Span { tenant_uuid, hub_uuid: None, after, last, limit };
+        let span = Span { tenant_uuid, hub_uuid: None, after, last, max_bytes: BATCH_BYTES };
         let stored = (description.read)(&mut conn, span).await?;
-        // Fewer rows than the limit mean that there is nothing more up to `last`.
-        let read_to = stored.last_id.filter(|_| stored.count >= limit).unwrap_or(last);
-        Ok((stored.frames, read_to))
+        Ok((stored.frames, stored.last_id.unwrap_or(last)))
     }
 
     /// Reads the last ids of all channels from the database at once.
     async fn poll(&self) -> Result<()> {
         let keys: Vec<LogKey> = self.channels.lock().keys().copied().collect();
-        self.core.metrics.stream_subscribers.set(self.channels.subscribers());
         let mut outcome = Ok(());
         for keys in keys.chunks(500) {
             let tenants = keys.iter().map(|(tenant_uuid, _)| *tenant_uuid);

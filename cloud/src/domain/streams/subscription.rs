@@ -1,28 +1,30 @@
 //! One reader of a stream: it gets missed records from the database first, then new ones from the
-//! channel. A subscription ends after five minutes, when the service shuts down, or when the reader
-//! is too slow; the reader resumes with `Last-Event-ID`. It also ends soon after the reader has
-//! lost its permission.
+//! channel. Its guard ends it after five minutes, when the service shuts down, and soon after the
+//! reader has lost its permission or has stopped reading. The reader resumes with `Last-Event-ID`.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
-use hub_protocol::HubUuid;
+use futures_util::future::BoxFuture;
+use hub_protocol::{HubUuid, TenantUuid};
 use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::time::{Instant, Interval, MissedTickBehavior};
 
-use super::kinds::{self, Span, StreamKind};
+use super::guard::{self, Guard, Reader, Watch};
+use super::kinds::{self, Span, Stored, StreamKind};
+use super::slots::Slot;
 use super::{Batch, Frame, Streams};
 use crate::authz::{Caller, Scope};
+use crate::domain::tenants;
 use crate::error::Result;
+use crate::http::connection::Connection;
 use crate::ingest::{self, LogKey};
 
-const HEARTBEAT: Duration = Duration::from_secs(20);
-/// How long a stream may outlive its reader's membership, login or key, or the tenant.
-const RECHECK: Duration = Duration::from_secs(10);
-const LIFETIME: Duration = Duration::from_secs(300);
-/// Records read from the database at a time.
-const READ_RECORDS: i64 = 200;
+/// Bytes read from the database at a time, except for a single larger record.
+const READ_BYTES: usize = 64 * 1024;
+const PING: Bytes = Bytes::from_static(b": ping\n\n");
+/// Sets the client's reconnection delay to one second.
+const RETRY: Bytes = Bytes::from_static(b"retry: 1000\n\n");
 
 /// What a reader subscribes to: records of one kind, of all hubs or of one.
 #[derive(Clone, Copy)]
@@ -49,89 +51,103 @@ impl Subject {
 
 pub struct Subscription {
     streams: Streams,
-    scope: Scope,
-    caller: Caller,
+    tenant_uuid: TenantUuid,
     subject: Subject,
     batches: broadcast::Receiver<Arc<Batch>>,
     /// The reader has all records up to this id.
     cursor: i64,
     /// Records up to this id come from the database, later ones from the channel.
     stored_to: i64,
+    /// The read of the database under way. A heartbeat does not interrupt it.
+    reading: Option<BoxFuture<'static, Result<Stored>>>,
     heartbeats: Interval,
-    rechecks: Interval,
-    ends_at: Instant,
-    has_sent_retry: bool,
+    has_begun: bool,
+    watch: Arc<Watch>,
+    _guard: Guard,
+    _slot: Slot,
 }
 
 impl Subscription {
-    /// Starts after `resume_after`, or with the next commit.
+    /// Starts after `resume_after`, or with the next commit. Fails with 429 when the tenant or the
+    /// caller has too many streams.
     pub async fn open(
         streams: Streams,
         scope: Scope,
         caller: Caller,
+        connection: Connection,
         subject: Subject,
         resume_after: Option<i64>,
     ) -> Result<Self> {
-        let key: LogKey = (scope.tenant_uuid(), subject.description.kind);
-        let last_id = ingest::last_id(&mut streams.core.db.read().await?, key).await?;
-        streams.channels.enter()?;
+        let tenant_uuid = scope.tenant_uuid();
+        let key: LogKey = (tenant_uuid, subject.description.kind);
+        let mut conn = streams.core.db.read().await?;
+        let limit = tenants::stream_limit(&mut conn, tenant_uuid).await?;
+        let slot =
+            streams.slots.enter(tenant_uuid, &caller, limit.unwrap_or(streams.core.config.streams_per_tenant))?;
+        let last_id = ingest::last_id(&mut conn, key).await?;
+        drop(conn);
         let (batches, stored_to) = streams.channels.join(key, last_id);
-        let every = |period: Duration, first: Duration| {
-            let mut interval = tokio::time::interval_at(Instant::now() + first, period);
-            interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
-            interval
-        };
-        // Readers that connect at the same moment, as after a restart, recheck at different times,
-        // so that one cached result serves many of the same caller.
-        let phase = RECHECK.mul_f64(f64::from(u16::from_le_bytes(crate::sealing::random())) / f64::from(u16::MAX));
+        let period = streams.core.config.stream_times.heartbeat;
+        let mut heartbeats = tokio::time::interval_at(Instant::now() + period, period);
+        heartbeats.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let kind = subject.description;
+        let (watch, guard) = guard::post(Reader { streams: streams.clone(), tenant_uuid, caller, kind, connection });
         Ok(Self {
             streams,
-            scope,
-            caller,
+            tenant_uuid,
             subject,
             batches,
             cursor: resume_after.unwrap_or(last_id),
             stored_to,
-            heartbeats: every(HEARTBEAT, HEARTBEAT),
-            rechecks: every(RECHECK, phase),
-            ends_at: Instant::now() + LIFETIME,
-            has_sent_retry: false,
+            reading: None,
+            heartbeats,
+            has_begun: false,
+            watch,
+            _guard: guard,
+            _slot: slot,
         })
     }
 
-    /// The next bytes to send; None when the stream has ended.
+    /// The next bytes to send; None when the stream has ended. Called again once they were sent.
     pub async fn next(&mut self) -> Option<Bytes> {
-        if !self.has_sent_retry {
-            self.has_sent_retry = true;
-            // Confirms the connection at once, and sets the client's reconnection delay to one
-            // second.
-            return Some(Bytes::from_static(b"retry: 1000\n\n"));
-        }
-        while self.cursor < self.stored_to {
-            // Boxed: it runs rarely, and a stream stays open long.
-            match Box::pin(self.read_stored()).await {
-                Ok(Some(bytes)) => return Some(bytes),
-                Ok(None) => {}
-                Err(error) => {
-                    tracing::debug!(%error, "a stream ends because the database is not available");
-                    return None;
-                }
-            }
+        self.watch.sent_on();
+        let bytes = self.produce().await?;
+        self.watch.handed_over();
+        Some(bytes)
+    }
+
+    async fn produce(&mut self) -> Option<Bytes> {
+        if !self.has_begun {
+            self.has_begun = true;
+            // Confirms the connection at once.
+            return Some(RETRY);
         }
         loop {
+            let is_behind = self.cursor < self.stored_to;
+            if is_behind && self.reading.is_none() {
+                self.reading = Some(self.read());
+            }
             tokio::select! {
                 biased;
-                () = self.streams.core.shutdown.cancelled() => return None,
-                _ = self.heartbeats.tick() => {
-                    return (Instant::now() < self.ends_at).then(|| Bytes::from_static(b": ping\n\n"));
-                }
-                _ = self.rechecks.tick() => {
-                    let is_allowed = self.subject.description.is_allowed;
-                    if !is_allowed(&self.caller, &self.streams.authn, self.scope.tenant_uuid()).await {
-                        return None;
+                () = self.watch.ended() => return None,
+                _ = self.heartbeats.tick() => return Some(PING),
+                stored = finished(&mut self.reading), if is_behind => {
+                    self.reading = None;
+                    match stored {
+                        Ok(stored) => {
+                            self.cursor = stored.last_id.unwrap_or(self.stored_to);
+                            if !stored.frames.is_empty() {
+                                let frames = stored.frames.into_iter().map(|(_, _, frame)| frame);
+                                return Some(frames.collect::<String>().into());
+                            }
+                        }
+                        Err(error) => {
+                            tracing::debug!(%error, "a stream ends because the database is not available");
+                            return None;
+                        }
                     }
                 }
-                batch = self.batches.recv() => match batch {
+                batch = self.batches.recv(), if !is_behind => match batch {
                     Ok(batch) => {
                         if let Some(bytes) = self.select(&batch) {
                             return Some(bytes);
@@ -164,22 +180,20 @@ impl Subscription {
         (!selected.is_empty()).then(|| selected.concat().into())
     }
 
-    async fn read_stored(&mut self) -> Result<Option<Bytes>> {
-        let mut conn = self.streams.core.db.read().await?;
+    /// Reads the next stored records. Boxed: it runs rarely, and a stream stays open long.
+    fn read(&self) -> BoxFuture<'static, Result<Stored>> {
         let Subject { description, hub_uuid } = self.subject;
         let (after, last) = (self.cursor, self.stored_to);
-        let tenant_uuid = self.scope.tenant_uuid();
-        let span = Span { tenant_uuid, hub_uuid, after, last, limit: READ_RECORDS };
-        let stored = (description.read)(&mut conn, span).await?;
-        drop(conn);
-        self.cursor = stored.last_id.unwrap_or(last);
-        let frames = stored.frames;
-        Ok((!frames.is_empty()).then(|| frames.into_iter().map(|(_, _, frame)| frame).collect::<String>().into()))
+        let span = Span { tenant_uuid: self.tenant_uuid, hub_uuid, after, last, max_bytes: READ_BYTES };
+        let core = self.streams.core.clone();
+        Box::pin(async move { (description.read)(&mut core.db.read().await?, span).await })
     }
 }
 
-impl Drop for Subscription {
-    fn drop(&mut self) {
-        self.streams.channels.leave();
+/// Waits for the read under way; for ever, if there is none.
+async fn finished(reading: &mut Option<BoxFuture<'static, Result<Stored>>>) -> Result<Stored> {
+    match reading {
+        Some(read) => read.await,
+        None => std::future::pending().await,
     }
 }

@@ -3,7 +3,7 @@
 use hub_protocol::{HubUuid, TenantUuid, Timestamp};
 
 use crate::authz::Scope;
-use crate::db::{Conn, Direction, Slice, sql};
+use crate::db::{Conn, Direction, Log, LogRange, Slice, sql};
 use crate::error::Result;
 
 #[derive(Debug, sqlx::FromRow)]
@@ -71,20 +71,14 @@ pub async fn list(
     from.page(conn, table.columns(), &[table.id(), " ", direction.sql()], slice).await
 }
 
-/// The log entries of one of the tenant's hubs, or of all, with ids above `after`, up to `last`,
-/// oldest first.
+/// The log entries of one of the tenant's hubs, or of all, in a range of their ids, oldest first.
 pub async fn logs_after(
     conn: &mut Conn,
     tenant_uuid: TenantUuid,
     hub_uuid: Option<HubUuid>,
-    after: i64,
-    last: i64,
-    limit: i64,
+    range: LogRange,
 ) -> Result<Vec<StoredRecord>> {
-    let mut query = sql("SELECT ").push(Table::Logs.columns());
-    query = query.push(" FROM hub_logs WHERE tenant_uuid = ").push_bind(tenant_uuid);
-    if let Some(hub_uuid) = hub_uuid {
-        query = query.push(" AND hub_uuid = ").push_bind(hub_uuid);
-    }
-    query.push_id_range("hub_log_id", after, last, limit).all(conn).await
+    let table = Table::Logs;
+    let log = Log { table: table.name(), id: table.id(), text: "body", columns: table.columns() };
+    log.read(tenant_uuid, hub_uuid, range).all(conn).await
 }

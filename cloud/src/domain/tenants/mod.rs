@@ -134,6 +134,20 @@ pub async fn name(conn: &mut Conn, tenant_uuid: TenantUuid) -> Result<Option<Str
     store::name(conn, tenant_uuid).await
 }
 
+/// How many streams the tenant may have open, if it has a limit of its own.
+pub async fn stream_limit(conn: &mut Conn, tenant_uuid: TenantUuid) -> Result<Option<i64>> {
+    store::stream_limit(conn, tenant_uuid).await
+}
+
+/// How many uploads of each kind these tenants may send in a minute. Those that have no limit of
+/// their own are missing. The list must not be empty.
+pub async fn upload_limits(
+    conn: &mut Conn,
+    tenants: impl IntoIterator<Item = TenantUuid>,
+) -> Result<Vec<(TenantUuid, i64)>> {
+    store::upload_limits(conn, tenants).await
+}
+
 /// All members of the tenant, in the order in which they joined.
 pub async fn members(conn: &mut Conn, scope: &Scope) -> Result<Vec<MemberRow>> {
     store::members(conn, scope, MAX_MEMBERS).await

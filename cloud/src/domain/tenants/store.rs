@@ -100,6 +100,26 @@ pub async fn name(conn: &mut Conn, tenant_uuid: TenantUuid) -> Result<Option<Str
         .await
 }
 
+/// The tenant's own limit of open streams; None where the service's default applies.
+pub async fn stream_limit(conn: &mut Conn, tenant_uuid: TenantUuid) -> Result<Option<i64>> {
+    let limit: Option<Option<i64>> =
+        sql("SELECT stream_limit FROM tenants WHERE tenant_uuid = $1").bind(tenant_uuid).optional_scalar(conn).await?;
+    Ok(limit.flatten())
+}
+
+/// The own limits of uploads a minute of those of these tenants that have one. The list must not be
+/// empty.
+pub async fn upload_limits(
+    conn: &mut Conn,
+    tenants: impl IntoIterator<Item = TenantUuid>,
+) -> Result<Vec<(TenantUuid, i64)>> {
+    sql("SELECT tenant_uuid, upload_limit_per_minute FROM tenants \
+         WHERE upload_limit_per_minute IS NOT NULL AND tenant_uuid IN ")
+    .push_list(tenants)
+    .all(conn)
+    .await
+}
+
 pub async fn insert_tenant(conn: &mut Conn, tenant_uuid: TenantUuid, name: &str, now: Timestamp) -> Result<()> {
     sql("INSERT INTO tenants (tenant_uuid, name, created_at) VALUES ($1, $2, $3)")
         .bind(tenant_uuid)
