@@ -252,18 +252,23 @@ on_each_database!(upkeep_is_scheduled_once_for_all_replicas_and_reschedules_itse
 /// Upkeep is there from the start, once for all replicas, and puts itself back.
 async fn upkeep_is_scheduled_once_for_all_replicas_and_reschedules_itself(backend: Backend) {
     let expected = [
-        "certificates",
-        "hub_job_events",
-        "hub_jobs",
-        "login_failures",
-        "logins",
-        "partitions",
-        "password_resets",
-        "releases",
-        "signing_keys",
-        "update_policies",
-        "upload_keys",
-        "upload_paces",
+        "retention.audit",
+        "retention.ble_events",
+        "retention.job_events",
+        "retention.logs",
+        "retention.telemetry",
+        "upkeep.certificates",
+        "upkeep.hub_jobs",
+        "upkeep.hub_refreshes",
+        "upkeep.login_failures",
+        "upkeep.logins",
+        "upkeep.partitions",
+        "upkeep.password_resets",
+        "upkeep.releases",
+        "upkeep.signing_keys",
+        "upkeep.update_policies",
+        "upkeep.upload_keys",
+        "upkeep.upload_paces",
     ];
     let (app, options, _) = service(backend).await;
     let replica = TestApp::replica_of(&app, options).await;
@@ -285,7 +290,7 @@ async fn upkeep_is_scheduled_once_for_all_replicas_and_reschedules_itself(backen
     };
     let kinds = tokio::time::timeout(PATIENCE, done).await.expect("upkeep in time");
     let kinds: Vec<&str> = kinds.iter().map(|(kind,)| kind.as_str()).collect();
-    assert_eq!(kinds, expected.map(|kind| format!("upkeep.{kind}")));
+    assert_eq!(kinds, expected);
     let [here, there] = workers;
     stop(&app.app, here).await;
     stop(&replica.app, there).await;

@@ -2,6 +2,7 @@
 //! the workers. Only the router, the command line and the demo import it.
 
 use std::ops::Deref;
+use std::path::Path;
 use std::sync::Arc;
 
 use axum::extract::FromRef;
@@ -26,6 +27,7 @@ use crate::domain::update_policies::Policies;
 use crate::error::{Error, is_unavailable};
 use crate::ingest::{self, Commits, Ingest};
 use crate::sealing::{MasterKeyError, OpenError, Sealer, stored};
+use crate::storage::watch::Watch;
 
 /// The whole service. Handlers take the part they need. Cheap to clone.
 #[derive(Clone)]
@@ -298,6 +300,15 @@ impl App {
             releases,
         }));
 
+        let watch = Watch {
+            storage: core.storage.clone(),
+            db: core.db.clone(),
+            metrics: core.metrics.clone(),
+            file: sqlite_file(core.config.database_url.expose_secret()).map(Path::to_owned),
+            reserve_bytes: core.config.storage_reserve_bytes,
+            shutdown: core.shutdown.clone(),
+        };
+        core.workers.spawn(watch.run());
         writer.start(core.clone()).map_err(StartError::Thread)?;
         let (publisher, records) = Publisher::new(core.clone(), channels, committed);
         let (follow_replicas, desired_states) = changes.follow_replicas(core.clone());

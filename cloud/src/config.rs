@@ -5,6 +5,8 @@
 mod file;
 mod files;
 mod mail;
+mod oidc;
+mod retention;
 mod streams;
 
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
@@ -20,10 +22,14 @@ use serde::Deserialize;
 use crate::sealing;
 use files::files;
 use mail::mail;
+use oidc::oidc;
 
 pub use file::installed;
 pub use files::FilesConfig;
 pub use mail::{Encryption, MailConfig};
+pub use oidc::OidcConfig;
+use retention::DEFAULT_RESERVE_BYTES;
+pub use retention::{QuotaConfig, RetentionConfig};
 pub use streams::StreamTimes;
 
 /// Heading of the settings in a command's help, which separates them from the command's own
@@ -189,6 +195,70 @@ pub struct Settings {
     #[arg(long, global = true, env = "HUB_CLOUD_RELEASE_KEYS", value_name = "DIR")]
     pub release_keys: Option<PathBuf>,
 
+    /// How long BLE events are kept, such as 30d [default: 30d]
+    #[arg(long, global = true, env = "HUB_CLOUD_BLE_RETENTION", value_name = "DURATION", allow_hyphen_values = true)]
+    pub ble_retention: Option<String>,
+
+    /// How long telemetry is kept [default: 90d]
+    #[arg(
+        long,
+        global = true,
+        env = "HUB_CLOUD_TELEMETRY_RETENTION",
+        value_name = "DURATION",
+        allow_hyphen_values = true
+    )]
+    pub telemetry_retention: Option<String>,
+
+    /// How long the logs of hubs are kept [default: 14d]
+    #[arg(long, global = true, env = "HUB_CLOUD_LOG_RETENTION", value_name = "DURATION", allow_hyphen_values = true)]
+    pub log_retention: Option<String>,
+
+    /// How long the events of a job are kept after it is over [default: 90d]
+    #[arg(
+        long,
+        global = true,
+        env = "HUB_CLOUD_JOB_EVENT_RETENTION",
+        value_name = "DURATION",
+        allow_hyphen_values = true
+    )]
+    pub job_event_retention: Option<String>,
+
+    /// How long entries of the audit log are kept, at least 1d [default: 400d]
+    #[arg(long, global = true, env = "HUB_CLOUD_AUDIT_RETENTION", value_name = "DURATION", allow_hyphen_values = true)]
+    pub audit_retention: Option<String>,
+
+    /// Bytes that a tenant may store, unless it has a limit of its own [default: 107374182400]
+    #[arg(
+        long,
+        global = true,
+        env = "HUB_CLOUD_STORED_BYTES_PER_TENANT",
+        value_name = "BYTES",
+        allow_negative_numbers = true
+    )]
+    pub stored_bytes_per_tenant: Option<u64>,
+
+    /// Bytes that a tenant may upload in a day, unless it has a limit of its own [default:
+    /// 10737418240]
+    #[arg(
+        long,
+        global = true,
+        env = "HUB_CLOUD_BYTES_PER_DAY_PER_TENANT",
+        value_name = "BYTES",
+        allow_negative_numbers = true
+    )]
+    pub bytes_per_day_per_tenant: Option<u64>,
+
+    /// Bytes of the database's disk held back for what has to go on when it is full; 0 for none
+    /// [default: 67108864]
+    #[arg(
+        long,
+        global = true,
+        env = "HUB_CLOUD_STORAGE_RESERVE_BYTES",
+        value_name = "BYTES",
+        allow_negative_numbers = true
+    )]
+    pub storage_reserve_bytes: Option<u64>,
+
     /// Log level: error, warn, info, debug, or a filter such as hub_cloud=debug [default: info for
     /// the service, warn for its libraries and for other commands]
     #[arg(long, global = true, env = "HUB_CLOUD_LOG", value_name = "FILTER")]
@@ -246,6 +316,10 @@ pub struct Config {
     pub trusted_proxies: Vec<IpNet>,
     pub files: FilesConfig,
     pub release_keys: PathBuf,
+    pub retention: RetentionConfig,
+    pub quotas: QuotaConfig,
+    /// 0 for none.
+    pub storage_reserve_bytes: u64,
     /// None: what the command usually logs.
     pub log: Option<String>,
     pub log_format: LogFormat,
@@ -313,18 +387,6 @@ pub enum RegistrationPolicy {
     Closed,
 }
 
-/// The external issuer of user tokens.
-#[derive(Clone, Debug)]
-pub struct OidcConfig {
-    /// Compared byte by byte with `iss`.
-    pub issuer: String,
-    pub audience: String,
-    /// Used by `hub-cloud login` only.
-    pub client_id: Option<String>,
-    /// Path of the claim that lists roles.
-    pub roles_claim: Vec<String>,
-}
-
 #[derive(Clone, Debug)]
 pub struct TlsFiles {
     pub cert: PathBuf,
@@ -364,6 +426,8 @@ impl Config {
             Some(path) => file::read(path)?,
             None => Settings::default(),
         };
+        let retention = RetentionConfig::load(&flags, &file)?;
+        let quotas = QuotaConfig::load(&flags, &file)?;
         let data_dir = flags.data_dir.or(file.data_dir).unwrap_or_else(|| PathBuf::from("hub-cloud-data"));
         let database_url = flags.database_url.or(file.database_url);
         let database_url =
@@ -460,44 +524,17 @@ impl Config {
             trusted_proxies: networks(flags.trusted_proxies.or(file.trusted_proxies).as_deref().unwrap_or_default())?,
             files,
             release_keys,
+            retention,
+            quotas,
+            storage_reserve_bytes: flags
+                .storage_reserve_bytes
+                .or(file.storage_reserve_bytes)
+                .unwrap_or(DEFAULT_RESERVE_BYTES),
             log: flags.log.or(file.log),
             log_format: flags.log_format.or(file.log_format).unwrap_or_default(),
             access_log: access_log(flags.access_log.or(file.access_log).as_deref().unwrap_or("off"))?,
         })
     }
-}
-
-fn oidc(
-    issuer: Option<String>,
-    audience: Option<String>,
-    client_id: Option<String>,
-    roles_claim: Option<String>,
-) -> Result<Option<OidcConfig>, ConfigError> {
-    let (issuer, audience) = match (issuer, audience) {
-        (Some(issuer), Some(audience)) => (issuer, audience),
-        (Some(_), None) => return Err(ConfigError("oidc-issuer is set without oidc-audience; set both".into())),
-        (None, None) if client_id.is_none() && roles_claim.is_none() => return Ok(None),
-        (None, _) => {
-            let message = "oidc-audience, oidc-client-id and oidc-roles-claim need oidc-issuer; set it, or remove them";
-            return Err(ConfigError(message.into()));
-        }
-    };
-    // Without TLS an attacker on the path could replace the issuer's keys and forge tokens.
-    let is_loopback = |url: &reqwest::Url| matches!(url.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"));
-    match reqwest::Url::parse(&issuer) {
-        Ok(url) if url.scheme() == "https" || (url.scheme() == "http" && is_loopback(&url)) => {}
-        _ => {
-            let message = "oidc-issuer must begin with `https://` (`http://` is allowed for this machine only)";
-            return Err(ConfigError(message.into()));
-        }
-    }
-    let roles_claim = roles_claim.unwrap_or_else(|| "roles".to_owned());
-    Ok(Some(OidcConfig {
-        issuer,
-        audience,
-        client_id,
-        roles_claim: roles_claim.split('.').map(str::to_owned).collect(),
-    }))
 }
 
 /// The parts of a comma-separated list.
@@ -546,88 +583,4 @@ fn lifetime(key: &str, flag: Option<&str>, filed: &str) -> Result<Duration, Conf
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn load(text: &str) -> Result<Config, ConfigError> {
-        let dir = tempfile::tempdir().expect("a directory");
-        let path = dir.path().join("config.toml");
-        std::fs::write(&path, text).expect("a file");
-        Config::load(Settings::default(), Some(&path))
-    }
-
-    #[test]
-    fn flags_override_the_file() {
-        let dir = tempfile::tempdir().expect("a directory");
-        let path = dir.path().join("config.toml");
-        std::fs::write(&path, "listen = '127.0.0.1:1'\nupload-limit-per-minute = 7").expect("a file");
-        let flags = Settings { listen: Some(SocketAddr::from(([127, 0, 0, 1], 2))), ..Settings::default() };
-        let config = Config::load(flags, Some(&path)).expect("a configuration");
-        assert_eq!((config.listen.port(), config.upload_limit_per_minute), (2, 7));
-    }
-
-    #[test]
-    fn a_host_name_can_be_listened_on() {
-        let config = load("listen = 'localhost:8081'").expect("a configuration");
-        assert_eq!(config.listen, SocketAddr::from(([127, 0, 0, 1], 8081)));
-        assert!(listen_address("localhost").is_err() && listen_address(":8080").is_err());
-    }
-
-    #[test]
-    fn error_of_an_invalid_value_names_its_key() {
-        for (text, key) in [
-            ("hub-token-lifetime = 'soon'", "hub-token-lifetime"),
-            ("hub-token-lifetime = ''", "hub-token-lifetime"),
-            ("hub-token-lifetime = 'é'", "hub-token-lifetime"),
-            ("hub-token-lifetime = '24€'", "hub-token-lifetime"),
-            ("hub-refresh-lifetime = '24'", "hub-refresh-lifetime"),
-            ("hub-refresh-lifetime = '0d'", "hub-refresh-lifetime"),
-            ("upload-limit-per-minute = 0", "upload-limit-per-minute"),
-            ("uploads-per-commit = 0", "uploads-per-commit"),
-            ("hubs-per-tenant = 0", "hubs-per-tenant"),
-            ("streams-per-tenant = 0", "streams-per-tenant"),
-            ("database-url = 'mysql://x'", "database-url"),
-            ("database-url = 'sqlite:'", "database-url"),
-            ("database-url = 'sqlite://'", "database-url"),
-            ("master-key = 'zz'", "master-key"),
-            ("master-key = '00'", "master-key"),
-            ("listen = 'here'", "listen"),
-            ("tls-cert = 'a.pem'", "tls-cert"),
-            ("client-certificates = 'required'", "client-certificates needs tls-cert"),
-            ("client-certificates = 'always'", "client-certificates"),
-            ("oidc-issuer = 'https://login.example.com'", "oidc-audience"),
-            ("oidc-issuer = 'http://login.example.com'\noidc-audience = 'x'", "oidc-issuer"),
-            ("oidc-issuer = 'http://127.0.0.1.example.com'\noidc-audience = 'x'", "oidc-issuer"),
-            ("oidc-audience = 'x'", "oidc-issuer"),
-            ("builtin-login = false", "builtin-login"),
-            ("smtp-url = 'smtp://localhost'", "mail-from"),
-            ("smtp-url = 'http://localhost'\nmail-from = 'a@example.com'", "smtp-url"),
-            ("mail-from = 'a@example.com'", "smtp-url"),
-            ("smtp-url = 'smtp://localhost'\nmail-from = 'Hubs'", "mail-from"),
-            ("smtp-url = 'smtp://'\nmail-from = 'a@example.com'", "smtp-url"),
-            ("smtp-url = 'smtp://localhost:99999'\nmail-from = 'a@example.com'", "smtp-url"),
-            ("smtp-url = 'smtp://localhost/path'\nmail-from = 'a@example.com'", "smtp-url"),
-            ("smtp-url = 'smtp://localhost?tls=maybe'\nmail-from = 'a@example.com'", "smtp-url"),
-            ("smtp-url = 'smtp://user@localhost'\nmail-from = 'a@example.com'", "smtp-url"),
-            ("smtp-url = 'smtp://user:word@mail.example.com'\nmail-from = 'a@example.com'", "smtp-url"),
-            ("smtp-url = 'smtps://user:%ff@mail.example.com'\nmail-from = 'a@example.com'", "smtp-url"),
-            ("cors-origins = '*'", "cors-origins"),
-            ("cors-origins = 'https://a.example/path'", "cors-origins"),
-            ("trusted-proxies = '10.0.0.0/33'", "trusted-proxies"),
-            ("files = '/srv/files'", "files"),
-        ] {
-            let error = load(text).expect_err("a refusal").to_string();
-            assert!(error.contains(key), "{error}");
-        }
-    }
-
-    #[test]
-    fn secrets_are_not_printed() {
-        let key = "abcdef01".repeat(8);
-        let text = format!("database-url = 'postgres://u:hunter2@h/d'\nmaster-key = '{key}'");
-        let shown = format!("{:?}", load(&text).expect("a configuration"));
-        assert!(!shown.contains("hunter2") && !shown.contains(&key), "{shown}");
-        let error = load("master-key = 'abcdef'").expect_err("a refusal").to_string();
-        assert!(!error.contains("abcdef"), "{error}");
-    }
-}
+mod tests;

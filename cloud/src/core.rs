@@ -14,6 +14,7 @@ use crate::config::Config;
 use crate::db::Db;
 use crate::metrics::Metrics;
 use crate::sealing::Sealer;
+use crate::storage::Storage;
 
 #[derive(Clone)]
 pub struct Core(Arc<Inner>);
@@ -25,6 +26,8 @@ pub struct Inner {
     pub sealer: Sealer,
     pub bus: Bus,
     pub metrics: Metrics,
+    /// Whether there is room to store more.
+    pub storage: Storage,
     /// Wakes the task runner, see [`crate::tasks::enqueue`].
     pub task_wake: Notify,
     /// Cancelled when the service is to end: streams close, and workers finish their current work.
@@ -51,6 +54,7 @@ impl Core {
             sealer,
             bus,
             metrics: Metrics::new(),
+            storage: Storage::default(),
             task_wake: Notify::new(),
             shutdown: CancellationToken::new(),
             stop_ingest: CancellationToken::new(),

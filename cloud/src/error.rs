@@ -88,6 +88,12 @@ impl Error {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, code, message).with_retry_after(1)
     }
 
+    /// 507: the disk of the service is full.
+    pub fn storage_full() -> Self {
+        let message = "the service's disk is full: what it stores can be read, and it accepts more when there is room";
+        Self::new(StatusCode::INSUFFICIENT_STORAGE, STORAGE_FULL, message).with_retry_after(STORAGE_FULL_RETRY_SECS)
+    }
+
     /// 500: a fault of the service. The cause is logged; the client gets the request id.
     pub fn internal(cause: impl Into<Cause>) -> Self {
         let mut error = Self::new(
@@ -104,12 +110,19 @@ impl Error {
         self
     }
 
+    /// The same with another status.
+    pub fn with_status(mut self, status: StatusCode) -> Self {
+        self.0.status = status;
+        self
+    }
+
     pub fn with_cause(mut self, cause: impl Into<Cause>) -> Self {
         self.0.cause = Some(cause.into());
         self
     }
 
-    fn with_retry_after(self, secs: u64) -> Self {
+    /// States when to try again; at least one second later.
+    pub fn with_retry_after(self, secs: u64) -> Self {
         self.with_header("retry-after", secs.max(1))
     }
 
@@ -136,15 +149,32 @@ impl std::fmt::Display for Error {
 impl std::error::Error for Error {}
 
 const DATABASE_UNAVAILABLE: &str = "DATABASE_UNAVAILABLE";
+const STORAGE_FULL: &str = "STORAGE_FULL";
+/// Room is noticed within this time.
+const STORAGE_FULL_RETRY_SECS: u64 = 5;
+
+/// In the extensions of a response: a write failed because the disk is full.
+#[derive(Clone, Copy, Debug)]
+pub struct FoundStorageFull;
 
 impl From<sqlx::Error> for Error {
     fn from(error: sqlx::Error) -> Self {
+        if is_storage_full(&error) {
+            return Self::storage_full().with_cause(error);
+        }
         if is_unavailable(&error) {
             let message = "the database is not available; try again shortly";
             return Self::unavailable(DATABASE_UNAVAILABLE, message).with_cause(error);
         }
         Self::internal(error)
     }
+}
+
+/// Whether the disk under the database is full: PostgreSQL's 53100, SQLite's FULL, and what SQLite
+/// says when its shared memory cannot grow.
+fn is_storage_full(error: &sqlx::Error) -> bool {
+    let sqlx::Error::Database(error) = error else { return false };
+    error.code().is_some_and(|code| ["53100", "13", "4874"].contains(&code.as_ref()))
 }
 
 /// Whether the same statement may succeed later: the database is unreachable, full or restarting,
@@ -179,6 +209,11 @@ impl Error {
         self.0.status == StatusCode::SERVICE_UNAVAILABLE && !self.is_serialization_failure()
     }
 
+    /// Whether the disk of the service is full.
+    pub fn is_storage_full(&self) -> bool {
+        self.0.code == STORAGE_FULL
+    }
+
     /// Whether the database did not respond or has no resources left.
     pub fn is_database_unavailable(&self) -> bool {
         self.0.code == DATABASE_UNAVAILABLE
@@ -192,9 +227,18 @@ impl Error {
     /// Whether the transaction was rolled back in favour of another one (deadlock or serialization
     /// failure) and may be retried at once.
     pub fn is_serialization_failure(&self) -> bool {
+        self.has_database_code(&["40001", "40P01"])
+    }
+
+    /// Whether the statement gave up waiting for a lock, as PostgreSQL's `lock_timeout` has it.
+    pub fn is_lock_timeout(&self) -> bool {
+        self.has_database_code(&["55P03"])
+    }
+
+    fn has_database_code(&self, codes: &[&str]) -> bool {
         let Some(cause) = &self.0.cause else { return false };
         matches!(cause.downcast_ref::<sqlx::Error>(), Some(sqlx::Error::Database(error))
-            if error.code().is_some_and(|code| code == "40001" || code == "40P01"))
+            if error.code().is_some_and(|code| codes.contains(&code.as_ref())))
     }
 }
 
@@ -227,15 +271,16 @@ mod refusals {
 impl IntoResponse for Error {
     fn into_response(self) -> Response {
         let inner = *self.0;
+        let found_full = inner.code == STORAGE_FULL && inner.cause.is_some();
         if inner.status.is_server_error() {
             let cause = inner.cause.map(|cause| cause.to_string());
             match inner.status {
                 // An outage is one fact, which the code that detects it logs as a fault. These
                 // lines are for those who search for a request's id.
-                StatusCode::SERVICE_UNAVAILABLE if refusals::may_log() => {
+                StatusCode::SERVICE_UNAVAILABLE | StatusCode::INSUFFICIENT_STORAGE if refusals::may_log() => {
                     tracing::info!(code = inner.code, cause = cause.as_deref(), "request refused, to be retried");
                 }
-                StatusCode::SERVICE_UNAVAILABLE => {}
+                StatusCode::SERVICE_UNAVAILABLE | StatusCode::INSUFFICIENT_STORAGE => {}
                 _ => tracing::error!(code = inner.code, cause = cause.as_deref(), "request failed"),
             }
         }
@@ -252,6 +297,9 @@ impl IntoResponse for Error {
             }
         }
         response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        if found_full {
+            response.extensions_mut().insert(FoundStorageFull);
+        }
         response
     }
 }

@@ -24,6 +24,8 @@ pub mod metrics;
 pub mod observe;
 pub mod release;
 pub mod request_id;
+pub mod retention;
 pub mod sealing;
+pub mod storage;
 pub mod tasks;
 pub mod upkeep;

@@ -13,6 +13,7 @@ use hub_cloud::admin;
 use hub_cloud::app::{App, Base, StartError};
 use hub_cloud::clock::Clock;
 use hub_cloud::config::{self, AccessLog, Config, ConfigError, LogFormat, SETTINGS, Settings};
+use hub_cloud::db::space;
 use hub_cloud::demo;
 use hub_cloud::domain::accounts::Locked;
 use hub_cloud::error::Error;
@@ -70,7 +71,11 @@ enum Command {
     Serve,
     /// Apply pending migrations to the database and exit
     #[command(after_help = MIGRATE_HELP)]
-    Migrate,
+    Migrate {
+        /// Rewrite an SQLite database without its free space; the service must be stopped
+        #[arg(long)]
+        compact: bool,
+    },
     /// Create, list and demote platform administrators; help people who cannot log in
     #[command(subcommand, after_help = ADMIN_HELP)]
     Admin(AdminCommand),
@@ -120,6 +125,9 @@ Examples:
 const MIGRATE_HELP: &str = "\
 `serve` does this at its start. Run it beforehand to separate a long migration from the start of the
 service. Take a backup first: there is no migration back.
+
+--compact gives the free space of an SQLite database back to the file system, and lets the service
+do so from then on. It needs as much free space as the database has in use.
 
 Example: runuser -u hub-cloud -- hub-cloud migrate";
 
@@ -287,12 +295,13 @@ impl From<StartError> for Failure {
     }
 }
 
-/// Invalid input (400) is wrong usage; an unavailable dependency (503) is worth a retry.
+/// Invalid input (400) is wrong usage; an unavailable dependency (503) and a full disk (507) are
+/// worth a retry.
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let exit_code = match error.status().as_u16() {
             400 => WRONG_USAGE,
-            503 => TRY_LATER,
+            503 | 507 => TRY_LATER,
             _ => FAILED,
         };
         Self { exit_code, message: error.to_string() }
@@ -421,7 +430,7 @@ fn main() -> ExitCode {
 fn config_file(cli: &Cli) -> Option<PathBuf> {
     cli.config.clone().or_else(|| match cli.command {
         Command::Serve
-        | Command::Migrate
+        | Command::Migrate { .. }
         | Command::Admin(_)
         | Command::Keys(_)
         | Command::Ca(_)
@@ -457,8 +466,11 @@ async fn run(command: Command, config: Config) -> Result<(), Failure> {
     match command {
         Command::Serve => serve(config).await?,
         Command::Admin(command) => administrate(command, config).await?,
-        Command::Migrate => {
-            App::start(config, Clock::System).await?.stop().await;
+        Command::Migrate { compact } => {
+            let app = App::start(config, Clock::System).await?;
+            let compacted = if compact { space::rewrite(&app.db).await } else { Ok(()) };
+            app.stop().await;
+            compacted?;
             eprintln!("the database schema is up to date");
         }
         Command::Keys(command) => {

@@ -6,11 +6,11 @@ use hub_protocol::Timestamp;
 use serde_json::json;
 
 use crate::app::App;
-use crate::db::{Db, migrate};
+use crate::db::{Db, partitions};
 use crate::domain::{accounts, certificates, hubs, jobs, releases, update_policies};
 use crate::error::{Error, Result};
 use crate::tasks::{self, Done, Lane, NewTask, Task};
-use crate::{ingest, mail};
+use crate::{ingest, mail, retention};
 
 const UPLOAD_KEYS: &str = "upkeep.upload_keys";
 const LOGINS: &str = "upkeep.logins";
@@ -21,7 +21,7 @@ const SIGNING_KEYS: &str = "upkeep.signing_keys";
 const CERTIFICATES: &str = "upkeep.certificates";
 const RELEASES: &str = "upkeep.releases";
 const HUB_JOBS: &str = "upkeep.hub_jobs";
-const HUB_JOB_EVENTS: &str = "upkeep.hub_job_events";
+const HUB_REFRESHES: &str = "upkeep.hub_refreshes";
 const UPDATE_POLICIES: &str = "upkeep.update_policies";
 const UPLOAD_PACES: &str = "upkeep.upload_paces";
 
@@ -35,7 +35,7 @@ const KINDS: &[&str] = &[
     CERTIFICATES,
     RELEASES,
     HUB_JOBS,
-    HUB_JOB_EVENTS,
+    HUB_REFRESHES,
     UPDATE_POLICIES,
     UPLOAD_PACES,
 ];
@@ -53,8 +53,8 @@ const HUB_JOBS_BATCH: i64 = 100;
 pub const CHUNK: i64 = 1000;
 /// The same for rows whose files are removed too.
 const FILES_CHUNK: i64 = 50;
-/// How long the events of a job are kept after the job is over. The job itself stays.
-const HUB_JOB_EVENTS_SECS: i64 = 90 * 24 * 3600;
+/// The same for rows of which each becomes an audit entry.
+const REFRESHES_CHUNK: i64 = 100;
 /// How long the retry of an upload is recognised.
 const UPLOAD_KEYS_SECS: i64 = 7 * 24 * 3600;
 
@@ -68,6 +68,7 @@ pub const LANES: &[Lane] = &[
     Lane { name: UPKEEP_LANE, runners: 2 },
     Lane { name: JOBS_LANE, runners: 1 },
     Lane { name: ROLLOUTS_LANE, runners: 1 },
+    Lane { name: retention::LANE, runners: 1 },
     Lane { name: mail::LANE, runners: 4 },
     Lane { name: accounts::LANE, runners: 2 },
 ];
@@ -76,6 +77,7 @@ fn lane_of(kind: &str) -> &'static str {
     match kind {
         HUB_JOBS => JOBS_LANE,
         UPDATE_POLICIES => ROLLOUTS_LANE,
+        kind if retention::KINDS.contains(&kind) => retention::LANE,
         _ => UPKEEP_LANE,
     }
 }
@@ -89,7 +91,7 @@ fn schedule() -> Vec<NewTask> {
         due_at: Timestamp::from_micros(0),
         dedup_key: Some(kind.to_owned()),
     };
-    KINDS.iter().copied().map(task).collect()
+    KINDS.iter().copied().chain(retention::KINDS).map(task).collect()
 }
 
 /// Runs background work until the service ends.
@@ -102,6 +104,7 @@ pub async fn run(app: App) {
 pub async fn perform(app: App, task: Task) -> Result<Done> {
     match task.kind.as_str() {
         kind if KINDS.contains(&kind) => perform_upkeep(&app, kind).await,
+        kind if retention::KINDS.contains(&kind) => retention::perform(&app, kind).await,
         mail::SEND => mail::send(&app, &task.payload).await,
         accounts::FORGOT => accounts::perform_forgot(&app.parts().accounts, &task.payload).await,
         // A newer replica may know this kind and run the task later.
@@ -117,7 +120,7 @@ async fn perform_upkeep(app: &App, kind: &str) -> Result<Done> {
         LOGIN_FAILURES => accounts::forget_failures(db, now, CHUNK).await? >= CHUNK.unsigned_abs(),
         PASSWORD_RESETS => accounts::forget_resets(db, now, CHUNK).await? >= CHUNK.unsigned_abs(),
         PARTITIONS => {
-            migrate::ensure_partitions(db, now).await?;
+            partitions::ensure(db, now).await?;
             false
         }
         RELEASES => releases::forget_abandoned(&app.parts().releases, FILES_CHUNK).await? >= FILES_CHUNK.unsigned_abs(),
@@ -127,9 +130,9 @@ async fn perform_upkeep(app: &App, kind: &str) -> Result<Done> {
         }
         CERTIFICATES => certificates::upkeep(app, CHUNK).await?,
         HUB_JOBS => jobs::end_overdue(&app.parts().jobs, HUB_JOBS_BATCH).await?,
-        HUB_JOB_EVENTS => {
-            jobs::forget_events(db, now.plus_secs(-HUB_JOB_EVENTS_SECS), CHUNK).await? >= CHUNK.unsigned_abs()
-        }
+        HUB_REFRESHES => hubs::close_refreshes(db, now, REFRESHES_CHUNK).await? >= REFRESHES_CHUNK.unsigned_abs(),
+        // Jobs wait until there is room for them.
+        UPDATE_POLICIES if app.storage.is_full() => false,
         UPDATE_POLICIES => update_policies::advance(&app.parts().policies).await?,
         UPLOAD_PACES => {
             hubs::adjust_paces(app).await?;

@@ -129,6 +129,7 @@ impl Agent {
             bytes: total.bytes,
             oldest_age_secs: u64::try_from(age_secs).unwrap_or(0),
             dropped_events: stats.counters.dropped_events,
+            trouble: stats.trouble,
         }
     }
 
@@ -201,6 +202,7 @@ impl Status {
             (AccessState::Refused, _) => "refused by the service",
             (AccessState::Claimed, Some(_)) => "service unreachable",
             (AccessState::Claimed, None) if !self.uploads_not_accepted.is_empty() => "uploads are not accepted",
+            (AccessState::Claimed, None) if self.spool_trouble.is_some() => "connected; the disk cannot be written",
             (AccessState::Claimed, None) => "connected",
         };
         format!(
@@ -380,7 +382,14 @@ mod tests {
                     since_secs_ago: 61,
                 },
             )]),
-            spool: SpoolHealth { batches: 2, events: 30, bytes: 2_048, oldest_age_secs: 90, dropped_events: 4 },
+            spool: SpoolHealth {
+                batches: 2,
+                events: 30,
+                bytes: 2_048,
+                oldest_age_secs: 90,
+                dropped_events: 4,
+                trouble: None,
+            },
             refused_records: 1,
             spool_trouble: None,
             delivered_records: 0,

@@ -54,6 +54,9 @@ pub struct SpoolHealth {
     pub oldest_age_secs: u64,
     /// Events dropped since the spool was created, because it was full.
     pub dropped_events: u64,
+    /// Why nothing can be written to the disk, while that is so: it is full, or broken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trouble: Option<String>,
 }
 
 /// The scanning state of one adapter. A gap in a device's data is caused by the device if the hub

@@ -9,6 +9,7 @@ mod group_commit;
 mod ingest;
 mod raw;
 mod release;
+mod retention;
 mod service;
 mod stream;
 mod wire;
@@ -16,7 +17,7 @@ mod wire;
 use hub_tests::Backend;
 
 const HELP: &str = "\
-usage: bench [NAME...] [--backend sqlite|postgres]
+usage: bench [NAME...] [--backend sqlite|postgres] [--full]
 
   ingest        a fleet's uploads of 50 events, beside the same rows written straight into the database
   group-commit  uploads of one event, 200 in flight, beside one transaction for each
@@ -24,15 +25,18 @@ usage: bench [NAME...] [--backend sqlite|postgres]
   desired       hubs that wait for their desired state: memory, CPU, and the time until one has a job
   auth          what knowing and allowing a caller adds to a request, beside the same request without
   audit         filtered pages of a million audit entries, beside a look-up by primary key
+  retention     a fleet's uploads while old events are deleted, beside the same without
   release       a release of 500 MiB up and down: memory of the service, beside copying the file
   start         start of the service on an existing database
   agent         what an advertisement costs the agent, beside bleak on the same bus (by itself, or with no name given)
 
-Without a name all of them run, on every database that is there.
+Without a name all of them run, on every database that is there. --full: retention begins with ten
+million events instead of one.
 ";
 
 fn main() {
     let mut names = Vec::new();
+    let mut is_full = false;
     let mut backends = vec![Backend::Sqlite];
     if hub_tests::postgres::is_reachable() {
         backends.push(Backend::Postgres);
@@ -40,9 +44,10 @@ fn main() {
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
-            "ingest" | "group-commit" | "stream" | "desired" | "auth" | "audit" | "release" | "start" => {
+            "ingest" | "group-commit" | "retention" | "stream" | "desired" | "auth" | "audit" | "release" | "start" => {
                 names.push(argument)
             }
+            "--full" => is_full = true,
             "--backend" => match arguments.next().as_deref() {
                 Some("sqlite") => backends.retain(|backend| *backend == Backend::Sqlite),
                 Some("postgres") => backends.retain(|backend| *backend == Backend::Postgres),
@@ -65,6 +70,9 @@ fn main() {
             }
             if wanted("group-commit") {
                 group_commit::run(backend).await;
+            }
+            if wanted("retention") {
+                retention::run(backend, is_full).await;
             }
             if wanted("stream") {
                 stream::run(backend).await;

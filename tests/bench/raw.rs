@@ -32,6 +32,14 @@ pub async fn write(
     }
 }
 
+/// Writes so many rows, the given ones again and again, with ids from `first_id` on.
+pub async fn fill(service: &Service, rows: &[Row<'_>], per_transaction: usize, mut first_id: i64, count: usize) {
+    let end_id = first_id + i64::try_from(count).expect("a small number");
+    while first_id < end_id {
+        write(service, rows, per_transaction, &mut first_id, Duration::from_millis(200)).await;
+    }
+}
+
 fn write_sqlite(
     service: &Service,
     rows: &[Row<'_>],

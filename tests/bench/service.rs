@@ -29,6 +29,12 @@ impl Service {
         Self { process, url, backend, dir, database }
     }
 
+    /// The same service with other flags, at another address.
+    pub async fn restart(&mut self, flags: &[&str]) {
+        self.process.kill().await;
+        (self.process, self.url) = start(&self.dir, self.database.as_ref(), flags).await;
+    }
+
     pub fn sqlite_file(&self) -> std::path::PathBuf {
         self.dir.path().join("hub-cloud.sqlite")
     }

@@ -76,6 +76,12 @@ impl TestApp {
         Self::start(backend, options, change, url, data_dir, Arc::new(storage)).await
     }
 
+    /// With the SQLite database, and all else, in this directory.
+    pub async fn on_sqlite_in(dir: TempDir, options: Options) -> Self {
+        let url = format!("sqlite:{}", sqlite_file(&dir).display());
+        Self::start(Backend::Sqlite, options, |_| {}, url, Arc::new(dir), Arc::new(Storage::Sqlite)).await
+    }
+
     /// On a PostgreSQL database that is the test's own.
     pub async fn on_postgres(url: &str, options: Options) -> Self {
         let data_dir = Arc::new(tempfile::tempdir().expect("a directory"));
@@ -105,6 +111,8 @@ impl TestApp {
             master_key: Some(MASTER_KEY.to_owned()),
             // Callers may say where they come from.
             trusted_proxies: options.settings.trusted_proxies.or_else(|| Some("127.0.0.1".to_owned())),
+            // Hundreds of services share the disk; a test of the reserve asks for one.
+            storage_reserve_bytes: options.settings.storage_reserve_bytes.or(Some(0)),
             ..options.settings
         };
         let mut config = Config::load(settings, None).expect("a configuration");

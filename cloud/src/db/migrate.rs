@@ -1,15 +1,14 @@
 //! Migrations, built into the program. Both databases have the same versions. They are applied in
 //! order, each in a transaction and under a lock, so that replicas may start together. Released
-//! files are never edited. Also creates PostgreSQL's time partitions in advance.
+//! files are never edited.
 
 use std::borrow::Cow;
 
-use chrono::{Datelike, Months, NaiveDate};
 use hub_protocol::Timestamp;
 use sqlx::SqlSafeStr;
 use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
 
-use super::{Db, sql};
+use super::{Db, partitions, space, sql};
 use crate::error::Result;
 
 struct Version {
@@ -93,6 +92,12 @@ const VERSIONS: &[Version] = &[
         sqlite: include_str!("../../../migrations/sqlite/0012_hub_release.sql"),
     },
     Version {
+        number: 13,
+        name: "retention",
+        postgres: include_str!("../../../migrations/postgres/0013_retention.sql"),
+        sqlite: include_str!("../../../migrations/sqlite/0013_retention.sql"),
+    },
+    Version {
         number: 14,
         name: "login_bounds",
         postgres: include_str!("../../../migrations/postgres/0014_login_bounds.sql"),
@@ -134,9 +139,12 @@ pub async fn run(db: &Db, now: Timestamp) -> std::result::Result<(), MigrateErro
             migrator(|version| version.postgres).run(&mut *conn).await?;
             sqlx::query("RESET statement_timeout").execute(&mut *conn).await?;
         }
-        Db::Sqlite { writer, .. } => migrator(|version| version.sqlite).run(writer).await?,
+        Db::Sqlite { writer, .. } => {
+            space::create(&writer.connect_options()).await.map_err(MigrateError::Execute)?;
+            migrator(|version| version.sqlite).run(writer).await?;
+        }
     }
-    ensure_partitions(db, now).await.map_err(|error| MigrateError::Source(Box::new(error)))
+    partitions::ensure(db, now).await.map_err(|error| MigrateError::Source(Box::new(error)))
 }
 
 /// The database's schema compared with this program's.
@@ -176,92 +184,4 @@ pub async fn schema(db: &Db) -> Result<Schema> {
         None if missing > 0 => Schema::Older(missing),
         None => Schema::Current,
     })
-}
-
-/// Tables partitioned by a record id, which is a time in microseconds.
-const PARTITIONED: [(&str, &str); 3] =
-    [("ble_events", "ble_event_id"), ("hub_logs", "hub_log_id"), ("hub_telemetry", "hub_telemetry_id")];
-
-/// One month of one table.
-struct Partition {
-    table: &'static str,
-    key: &'static str,
-    first_day: NaiveDate,
-    end_day: NaiveDate,
-}
-
-impl Partition {
-    fn name(&self) -> String {
-        format!("{}_{:04}_{:02}", self.table, self.first_day.year(), self.first_day.month())
-    }
-}
-
-/// Creates the partitions of this month and the next two on PostgreSQL. A row outside of them is
-/// stored in the default partition, so a late partition costs speed and loses nothing.
-pub async fn ensure_partitions(db: &Db, now: Timestamp) -> Result<()> {
-    let Db::Postgres(_) = db else { return Ok(()) };
-    let required = partitions(now);
-    let existing: Vec<String> = sql("SELECT CAST(relname AS TEXT) FROM pg_class WHERE relname IN ")
-        .push_list(required.iter().map(Partition::name))
-        .scalars(&mut db.read().await?)
-        .await?;
-    for partition in required {
-        if !existing.contains(&partition.name()) {
-            create(db, &partition).await?;
-        }
-    }
-    Ok(())
-}
-
-fn partitions(now: Timestamp) -> Vec<Partition> {
-    let today = now.to_datetime().date_naive();
-    let first = NaiveDate::from_ymd_opt(today.year(), today.month(), 1).unwrap_or(today);
-    let month = |months: u32| first.checked_add_months(Months::new(months)).unwrap_or(NaiveDate::MAX);
-    let mut partitions = Vec::new();
-    for (first_day, end_day) in [(month(0), month(1)), (month(1), month(2)), (month(2), month(3))] {
-        for (table, key) in PARTITIONED {
-            partitions.push(Partition { table, key, first_day, end_day });
-        }
-    }
-    partitions
-}
-
-async fn create(db: &Db, partition: &Partition) -> Result<()> {
-    let Partition { table, key, first_day, end_day } = *partition;
-    let micros = |day: NaiveDate| day.and_time(chrono::NaiveTime::MIN).and_utc().timestamp_micros();
-    let (from_micros, to_micros) = (micros(first_day), micros(end_day));
-    let mut tx = db.begin().await?;
-    // Replicas that find the same partition missing create it one after the other.
-    sql("SELECT pg_advisory_xact_lock(7310465)").run(&mut tx).await?;
-    let has_strays = sql("SELECT 1 FROM ")
-        .push(table)
-        .push("_default WHERE ")
-        .push(key)
-        .push(" >= $1 AND ")
-        .push(key)
-        .push(" < $2 LIMIT 1")
-        .bind(from_micros)
-        .bind(to_micros)
-        .exists(&mut tx)
-        .await?;
-    // Rows that are in the default partition already stay there, and the month gets no partition.
-    if !has_strays {
-        let zero = if first_day.month() < 10 { "_0" } else { "_" };
-        sql("CREATE TABLE IF NOT EXISTS ")
-            .push(table)
-            .push("_")
-            .push_number(first_day.year().into())
-            .push(zero)
-            .push_number(first_day.month().into())
-            .push(" PARTITION OF ")
-            .push(table)
-            .push(" FOR VALUES FROM (")
-            .push_number(from_micros)
-            .push(") TO (")
-            .push_number(to_micros)
-            .push(")")
-            .run(&mut tx)
-            .await?;
-    }
-    tx.commit_unaudited("schema upkeep").await
 }

@@ -2,11 +2,15 @@
 //! All other code writes one text of SQL for both (see [`sql`]) and does not know which it runs on.
 //! The differences are in [`dialect`] and [`bulk`].
 
+pub mod aged;
 pub mod bulk;
 pub mod dialect;
 mod log;
 pub mod migrate;
+pub mod months;
 pub mod nodelay;
+pub mod partitions;
+pub mod space;
 pub mod sql;
 
 use std::ops::{Deref, DerefMut};
@@ -106,14 +110,20 @@ impl Db {
             // Every bulk statement has eleven sizes; the rest is for all other statements.
             .statement_cache_capacity(256)
             .pragma("cache_size", "-32768")
-            // In pages: 32 MiB of log before a checkpoint, which costs the same for many changes as
-            // for few.
-            .pragma("wal_autocheckpoint", "8192")
+            // A checkpoint costs the same for many changes as for few.
+            .pragma("wal_autocheckpoint", space::log_pages_before_checkpoint(path).to_string())
             .pragma("temp_store", "MEMORY")
             .pragma("journal_size_limit", "67108864");
         let writer = SqlitePoolOptions::new()
             .max_connections(1)
             .acquire_timeout(ACQUIRE_TIMEOUT)
+            .before_acquire(|conn, _| {
+                // When a statement finds the disk full, SQLite rolls the transaction back itself.
+                // The ROLLBACK that follows then fails, and sqlx 0.9.0 believes the connection to
+                // be in a transaction for ever, and refuses to begin one. A new connection can.
+                let is_usable = !conn.is_in_transaction();
+                Box::pin(std::future::ready(Ok(is_usable)))
+            })
             .connect_lazy_with(options.clone());
         let reader = SqlitePoolOptions::new()
             .max_connections(8)

@@ -22,7 +22,7 @@ const fn failure(status: u16, name: &'static str, description: &'static str) -> 
 const RATE_LIMIT: [&str; 3] = ["RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"];
 
 /// All failures.
-pub const FAILURES: [Failure; 15] = [
+pub const FAILURES: [Failure; 16] = [
     failure(400, "BadRequest", "The request is malformed, or `errors` names the fields that are not valid."),
     Failure {
         headers: &["WWW-Authenticate"],
@@ -53,6 +53,10 @@ pub const FAILURES: [Failure; 15] = [
             "ServiceUnavailable",
             "A component that the service requires is unavailable; try again after `Retry-After`.",
         )
+    },
+    Failure {
+        headers: &["Retry-After"],
+        ..failure(507, "InsufficientStorage", "The tenant's quota of stored bytes is full, or the service's disk is.")
     },
 ];
 

@@ -7,7 +7,7 @@ use aide::axum::routing::get_with;
 use aide::generate::GenContext;
 use aide::openapi::{Operation, Response as ApiResponse};
 use axum::extract::{FromRef, State};
-use axum::http::{HeaderMap, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -51,9 +51,13 @@ async fn healthz(_: Public) -> Answer<Health> {
     Answer(OK)
 }
 
-/// The database responds too; 503 otherwise.
+/// The database responds too, and its disk has room; 503 otherwise. While the disk is full, reads
+/// are served all the same.
 async fn readyz(_: Public, State(core): State<Core>) -> Result<Answer<Health>> {
     core.db.ping().await?;
+    if let Err(full) = core.storage.require_room() {
+        return Err(full.with_status(StatusCode::SERVICE_UNAVAILABLE));
+    }
     Ok(Answer(OK))
 }
 

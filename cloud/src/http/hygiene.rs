@@ -85,6 +85,20 @@ pub fn time_limit(path: &str) -> Duration {
     }
 }
 
+/// What is served also while the disk is full, of the requests that bring something: it adds little
+/// or nothing, and people and hubs depend on it.
+const ALWAYS_SERVED: [&str; 6] =
+    ["/auth/login", "/auth/logout", "/auth/password", "/auth/password/reset", "/auth/refresh", "/v1/hubs/refresh"];
+/// The same for the ends of paths: what ends something, or what makes room.
+const ALWAYS_SERVED_ENDS: [&str; 9] =
+    ["/abort", "/block", "/cancel", "/halt", "/limits", "/reject", "/release", "/revoke", "/unblock"];
+
+/// Whether a request is to add to what is stored, so that it is refused while the disk is full.
+pub fn brings_more(method: &Method, path: &str) -> bool {
+    let is_served = ALWAYS_SERVED.contains(&path) || ALWAYS_SERVED_ENDS.iter().any(|end| path.ends_with(end));
+    [Method::POST, Method::PUT, Method::PATCH].contains(method) && !is_served
+}
+
 /// The response to a request that reached its time limit.
 pub fn timed_out() -> Error {
     Error::unavailable("TIMED_OUT", "the request took too long and was aborted; try again")

@@ -11,6 +11,7 @@ use tracing::Instrument;
 use super::compression::{self, Accepted};
 use super::{access_log, client_address, head, hygiene, remainder};
 use crate::core::Core;
+use crate::error::{Error, FoundStorageFull};
 use crate::metrics::Measured;
 use crate::request_id;
 
@@ -32,13 +33,24 @@ async fn serve(core: Core, request: Request, next: Next) -> Response {
     let limit = hygiene::time_limit(request.uri().path());
     let accepted = Accepted::of(request.headers());
     let (request, remainder) = remainder::borrow_body(request);
+    let is_full = core.storage.is_full();
     let response = match head::check(&request) {
+        Err(refusal) => refusal.into_response(),
+        Ok(()) if is_full && hygiene::brings_more(request.method(), request.uri().path()) => {
+            Error::storage_full().into_response()
+        }
         Ok(()) => {
+            let is_write = !request.method().is_safe();
+            // What goes on while the disk is full has the reserve for itself.
+            let quiet = if is_full && is_write { Some(core.storage.quiet().await) } else { None };
             let answered = tokio::time::timeout(limit, next.run(request)).await;
+            drop(quiet);
             answered.unwrap_or_else(|_| hygiene::timed_out().into_response())
         }
-        Err(refusal) => refusal.into_response(),
     };
+    if response.extensions().get::<FoundStorageFull>().is_some() {
+        core.storage.report_full();
+    }
     // Boxed: no waiting request has room for it.
     let mut response = Box::pin(compression::compress(response, accepted)).await;
     hygiene::secure(&mut response, policy, core.config.is_https());

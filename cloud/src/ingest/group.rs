@@ -1,6 +1,7 @@
 //! One transaction of the writer. Each step is one statement for the whole group: check the tokens;
-//! count the minute's requests and issue record ids; store idempotency keys; store the records;
-//! mark the hubs as seen. Rows that several replicas lock are locked in key order.
+//! count the minute's requests and issue record ids; store idempotency keys; store the records and
+//! count their bytes; mark the hubs as seen. Rows that several replicas lock are locked in key
+//! order.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -9,6 +10,7 @@ use hub_protocol::{HubUuid, TenantUuid, Timestamp};
 use uuid::Uuid;
 
 use super::commits::{Commit, CommittedRecord};
+use super::quota::{self, Charge, Limits, Usage, Usages};
 use super::writer::Touches;
 use super::{Kind, Pending, ProcessingStatus, RateLimit, Receipt, Record, Refusal, minute_of, secs_left};
 use crate::core::Core;
@@ -23,6 +25,8 @@ pub(super) struct Outcome {
     pub touched: Vec<(HubUuid, Kind)>,
     /// Tenants that reached the limit of the minute.
     pub exhausted: Vec<Exhausted>,
+    /// What the tenants of the group use now.
+    pub usages: HashMap<TenantUuid, Usage>,
     pub at: Timestamp,
     pub records: u64,
 }
@@ -40,6 +44,8 @@ enum Verdict {
     Store(Place),
     /// Known from an earlier request, or from an earlier upload of this group.
     Duplicate(RateLimit, String),
+    /// Refused, unless an earlier request stored it.
+    OverQuota(Place, Refusal),
     Refuse(Refusal),
 }
 
@@ -56,21 +62,27 @@ fn ids_of(pending: &Pending) -> i64 {
     i64::try_from(pending.upload.records.len()).unwrap_or(i64::MAX).max(1)
 }
 
-pub(super) async fn commit(core: &Core, group: &[Pending], touches: &Touches) -> Result<Outcome> {
+pub(super) async fn commit(core: &Core, group: &[Pending], touches: &Touches, known: &Usages) -> Result<Outcome> {
     let mut tx = core.db.begin().await?;
     let now = core.clock.now();
     let refused = tokens_not_in_force(&mut tx, group).await?;
     let in_force: Vec<bool> = group.iter().map(|pending| !refused.contains(&token_of(pending))).collect();
     let ranges = advance_clocks(&mut tx, group, &in_force, now).await?;
-    let default_limit = core.config.upload_limit_per_minute;
-    let (mut verdicts, exhausted) = admit(group, &in_force, &ranges, default_limit, now);
+    let tenants = ranges.keys().map(|(tenant_uuid, _)| *tenant_uuid);
+    let mut usages = quota::usages(&mut tx, known, tenants, now).await?;
+    let (mut verdicts, exhausted) = admit(core, group, &in_force, &ranges, usages.clone(), now);
     store_keys(&mut tx, group, &mut verdicts).await?;
     let (committed, records) = store_records(&mut tx, group, &verdicts, &ranges).await?;
+    let charges = charges(group, &verdicts);
+    quota::record(&mut tx, &charges, now).await?;
     let touched = touch_hubs(&mut tx, group, &verdicts, touches, now).await?;
     tx.commit_unaudited("uploads are data, not changes by an actor").await?;
 
+    for ((tenant_uuid, _), charge) in charges {
+        usages.entry(tenant_uuid).and_modify(|usage| usage.add(charge));
+    }
     let verdicts = group.iter().zip(verdicts).map(|(pending, verdict)| receipt(pending, verdict)).collect();
-    Ok(Outcome { verdicts, committed, touched, exhausted, at: now, records })
+    Ok(Outcome { verdicts, committed, touched, exhausted, usages, at: now, records })
 }
 
 fn receipt(pending: &Pending, verdict: Verdict) -> std::result::Result<Receipt, Refusal> {
@@ -79,7 +91,7 @@ fn receipt(pending: &Pending, verdict: Verdict) -> std::result::Result<Receipt, 
             Ok(Receipt { answer: pending.upload.answer.clone(), duplicate: false, rate_limit })
         }
         Verdict::Duplicate(rate_limit, answer) => Ok(Receipt { answer, duplicate: true, rate_limit }),
-        Verdict::Refuse(refusal) => Err(refusal),
+        Verdict::OverQuota(_, refusal) | Verdict::Refuse(refusal) => Err(refusal),
     }
 }
 
@@ -117,8 +129,9 @@ struct Range {
     last_id: i64,
     /// The minute's requests before this group.
     requests_before: i64,
-    /// The tenant's own limit, where it has one.
+    /// The tenant's own limits, where it has them.
     upload_limit: Option<i64>,
+    limits: Limits,
 }
 
 #[derive(sqlx::FromRow)]
@@ -129,6 +142,8 @@ struct ClockRow {
     last_id: i64,
     previous_id: i64,
     upload_limit: Option<i64>,
+    stored_bytes_limit: Option<i64>,
+    bytes_per_day_limit: Option<i64>,
 }
 
 /// Counts the requests and issues ids for all records that may be stored. An id that is not used
@@ -172,7 +187,11 @@ async fn advance_clocks(
                               ELSE excluded.last_id END \
                RETURNING tenant_uuid, kind, requests, last_id, previous_id, \
                (SELECT tenants.upload_limit_per_minute FROM tenants \
-                WHERE tenants.tenant_uuid = upload_clocks.tenant_uuid) AS upload_limit",
+                WHERE tenants.tenant_uuid = upload_clocks.tenant_uuid) AS upload_limit, \
+               (SELECT tenants.stored_bytes_limit FROM tenants \
+                WHERE tenants.tenant_uuid = upload_clocks.tenant_uuid) AS stored_bytes_limit, \
+               (SELECT tenants.bytes_per_day_limit FROM tenants \
+                WHERE tenants.tenant_uuid = upload_clocks.tenant_uuid) AS bytes_per_day_limit",
     }
     .returning(tx)
     .await?;
@@ -187,18 +206,21 @@ async fn advance_clocks(
             last_id: row.last_id,
             requests_before: row.requests - requests,
             upload_limit: row.upload_limit,
+            limits: Limits { stored_bytes: row.stored_bytes_limit, bytes_per_day: row.bytes_per_day_limit },
         };
         ranges.insert(key, range);
     }
     Ok(ranges)
 }
 
-/// Accepts uploads of hubs whose token is in force, up to the tenant's limit for the minute.
+/// Accepts uploads of hubs whose token is in force, up to the tenant's limit for the minute and its
+/// quotas.
 fn admit(
+    core: &Core,
     group: &[Pending],
     in_force: &[bool],
     ranges: &HashMap<ClockKey, Range>,
-    default_limit: i64,
+    mut usages: HashMap<TenantUuid, Usage>,
     now: Timestamp,
 ) -> (Vec<Verdict>, Vec<Exhausted>) {
     // Requests of the minute, and the next id.
@@ -215,14 +237,22 @@ fn admit(
         let first_id = *next_id;
         *count += 1;
         *next_id += ids_of(pending);
-        let limit = range.upload_limit.unwrap_or(default_limit);
+        let limit = range.upload_limit.unwrap_or(core.config.upload_limit_per_minute);
         let rate_limit = RateLimit { limit, remaining: (limit - *count).max(0), reset_secs: secs_left(now) };
         if *count >= limit {
             exhausted.insert(key, limit);
         }
-        verdicts.push(match *count <= limit {
-            true => Verdict::Store(Place { rate_limit, first_id }),
-            false => Verdict::Refuse(Refusal::RateLimited(rate_limit)),
+        if *count > limit {
+            verdicts.push(Verdict::Refuse(Refusal::RateLimited(rate_limit)));
+            continue;
+        }
+        let place = Place { rate_limit, first_id };
+        let admitted = usages
+            .get_mut(&key.0)
+            .map_or(Ok(()), |usage| usage.admit(Charge::of(&pending.upload), range.limits, &core.config.quotas, now));
+        verdicts.push(match admitted {
+            Ok(()) => Verdict::Store(place),
+            Err(refusal) => Verdict::OverQuota(place, refusal),
         });
     }
     let minute = minute_of(now);
@@ -247,13 +277,18 @@ struct KnownKey {
 /// Distinguishes new uploads from repeated ones, and stores the keys of the new.
 async fn store_keys(tx: &mut Tx, group: &[Pending], verdicts: &mut [Verdict]) -> Result<()> {
     let mut firsts: HashMap<UploadKey<'_>, (&Pending, i64)> = HashMap::new();
+    let mut over_quota: HashSet<UploadKey<'_>> = HashSet::new();
     for (pending, verdict) in group.iter().zip(verdicts.iter_mut()) {
-        let (Verdict::Store(place), Some(key)) = (&*verdict, upload_key(pending)) else { continue };
+        let Some(key) = upload_key(pending) else { continue };
+        let (place, is_stored) = match &*verdict {
+            Verdict::Store(place) => (*place, true),
+            Verdict::OverQuota(place, _) => (*place, false),
+            Verdict::Duplicate(..) | Verdict::Refuse(_) => continue,
+        };
         match firsts.get(&key) {
             Some((first, _)) => *verdict = Verdict::Duplicate(place.rate_limit, first.upload.answer.clone()),
-            None => {
-                firsts.insert(key, (pending, place.first_id));
-            }
+            None if is_stored => drop(firsts.insert(key, (pending, place.first_id))),
+            None => drop(over_quota.insert(key)),
         }
     }
     let keys: Vec<UploadKey<'_>> = firsts.keys().copied().collect();
@@ -267,12 +302,13 @@ async fn store_keys(tx: &mut Tx, group: &[Pending], verdicts: &mut [Verdict]) ->
     }
     .execute(tx)
     .await?;
-    if inserted == keys.len() as u64 {
-        return Ok(());
+    let mut sought: Vec<UploadKey<'_>> = over_quota.into_iter().collect();
+    if inserted != keys.len() as u64 {
+        sought.extend(&keys);
     }
     let rows: Vec<KnownKey> = Bulk {
         head: "WITH given (idempotency_key, hub_uuid, kind) AS (",
-        columns: key_columns(&keys),
+        columns: key_columns(&sought),
         // A JOIN, since SQLite would scan the whole table for an IN over rows.
         tail: ") SELECT known.hub_uuid, known.kind, known.idempotency_key, known.answer, \
                known.first_id FROM given \
@@ -295,9 +331,12 @@ async fn store_keys(tx: &mut Tx, group: &[Pending], verdicts: &mut [Verdict]) ->
             continue;
         }
         // All uploads of the group under a known key are repeats, the first one included.
-        if let Verdict::Store(Place { rate_limit, .. }) | Verdict::Duplicate(rate_limit, _) = verdict {
-            *verdict = Verdict::Duplicate(*rate_limit, (*answer).to_owned());
-        }
+        let rate_limit = match verdict {
+            Verdict::Store(place) | Verdict::OverQuota(place, _) => place.rate_limit,
+            Verdict::Duplicate(rate_limit, _) => *rate_limit,
+            Verdict::Refuse(_) => continue,
+        };
+        *verdict = Verdict::Duplicate(rate_limit, (*answer).to_owned());
     }
     Ok(())
 }
@@ -399,6 +438,18 @@ async fn store_records(
         }
     }
     Ok((committed.into_values().collect(), count))
+}
+
+/// What the stored uploads count.
+fn charges(group: &[Pending], verdicts: &[Verdict]) -> BTreeMap<ClockKey, Charge> {
+    let mut charges: BTreeMap<ClockKey, Charge> = BTreeMap::new();
+    for (pending, verdict) in group.iter().zip(verdicts) {
+        let charge = Charge::of(&pending.upload);
+        if matches!(verdict, Verdict::Store(_)) && charge != Charge::default() {
+            charges.entry((pending.upload.hub.tenant_uuid, pending.upload.kind)).or_default().add(charge);
+        }
+    }
+    charges
 }
 
 /// Marks the hubs that sent something as seen, unless they were marked a moment ago, and stores the

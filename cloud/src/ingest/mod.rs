@@ -8,6 +8,8 @@ mod body;
 mod commits;
 mod group;
 mod kinds;
+mod quota;
+mod retention;
 mod single;
 mod stage;
 mod store;
@@ -30,6 +32,8 @@ use crate::http::describe::{may_fail, rate_limit_headers};
 pub use body::{HubUpload, UploadBody};
 pub use commits::{Commit, Commits, CommittedRecord, LogKey};
 pub use kinds::Kind;
+pub use quota::{count_stored, forget_month, forget_months_before, has_months_before, lower_stored, stored_of_kind};
+pub use retention::{Holder, holders, log_of};
 pub use single::{Ids, issue_id, store_answer, stored_answer};
 pub use stage::{ProcessingStatus, Stage};
 pub use store::{delete_keys, last_id, last_ids};
@@ -39,6 +43,9 @@ pub use writer::Writer;
 const QUEUE_UPLOADS: usize = 4096;
 /// Records, summed over all waiting uploads, beyond which new uploads are refused for now.
 const QUEUE_RECORDS: usize = 200_000;
+
+/// When to ask again after a full quota of stored bytes. Retention lowers it by and by.
+const STORED_BYTES_RETRY_SECS: u64 = 600;
 
 /// A record to store: a BLE event, a log entry or a telemetry document.
 #[derive(Clone, Debug)]
@@ -107,6 +114,17 @@ struct Pending {
 enum Refusal {
     TokenNotInForce,
     RateLimited(RateLimit),
+    StoredBytes {
+        used: i64,
+        limit: i64,
+    },
+    BytesPerDay {
+        limit: i64,
+        /// Seconds until the day is over.
+        reset_secs: i64,
+    },
+    /// The disk is full.
+    StorageFull,
     Unavailable,
     Failed,
 }
@@ -188,11 +206,39 @@ impl State {
     }
 }
 
+impl Refusal {
+    /// The quota that is full, as `PUT /platform/tenants/{tenantUuid}/limits` names it.
+    const fn quota(self) -> Option<&'static str> {
+        match self {
+            Self::StoredBytes { .. } => Some("storedBytes"),
+            Self::BytesPerDay { .. } => Some("bytesPerDay"),
+            _ => None,
+        }
+    }
+}
+
 impl From<Refusal> for Error {
     fn from(refusal: Refusal) -> Self {
         match refusal {
             Refusal::TokenNotInForce => crate::authn::invalid_token(),
             Refusal::RateLimited(rate_limit) => rate_limited(rate_limit),
+            Refusal::StoredBytes { used, limit } => {
+                let message = format!(
+                    "the quota storedBytes is full: this tenant stores {used} of {limit} bytes; \
+                     retention deletes old records, or ask for a higher quota"
+                );
+                Self::new(StatusCode::INSUFFICIENT_STORAGE, "STORED_BYTES_EXCEEDED", message)
+                    .with_retry_after(STORED_BYTES_RETRY_SECS)
+            }
+            Refusal::BytesPerDay { limit, reset_secs } => {
+                let message = format!(
+                    "the quota bytesPerDay is full: this tenant has uploaded its {limit} bytes of the day; \
+                     wait for the next day (UTC), or ask for a higher quota"
+                );
+                Self::new(StatusCode::TOO_MANY_REQUESTS, "BYTES_PER_DAY_EXCEEDED", message)
+                    .with_retry_after(reset_secs.unsigned_abs())
+            }
+            Refusal::StorageFull => Self::storage_full(),
             Refusal::Unavailable => {
                 Self::unavailable("DATABASE_UNAVAILABLE", "the database is not available; try again shortly")
             }

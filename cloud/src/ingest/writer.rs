@@ -12,6 +12,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::commits::Commits;
 use super::group::{self, Outcome};
+use super::quota::Usages;
 use super::{Kind, Pending, Refusal, State};
 use crate::core::Core;
 use crate::error::Error;
@@ -31,6 +32,7 @@ pub struct Writer {
     queue: mpsc::Receiver<Pending>,
     state: Arc<State>,
     touches: Touches,
+    usages: Usages,
     commits: Commits,
 }
 
@@ -53,7 +55,7 @@ impl Touches {
 
 impl Writer {
     pub(super) fn new(queue: mpsc::Receiver<Pending>, state: Arc<State>, commits: Commits) -> Self {
-        Self { queue, state, touches: Touches::default(), commits }
+        Self { queue, state, touches: Touches::default(), usages: Usages::default(), commits }
     }
 
     /// Starts the writer on a thread of its own. As a task of the runtime, it would wait behind
@@ -102,11 +104,18 @@ impl Writer {
     }
 
     async fn commit(&mut self, core: &Core, group: Vec<Pending>, outage: &mut Outage) {
+        if core.storage.is_full() {
+            // Noticed since the requests were admitted.
+            return refuse(group, Refusal::StorageFull);
+        }
         let started_at = Instant::now();
-        match self.try_commit(core, &group).await {
+        let committed = self.try_commit(core, &group).await;
+        let busy_secs = started_at.elapsed().as_secs_f64();
+        core.metrics.ingest_busy.inc_by(busy_secs);
+        match committed {
             Ok(outcome) => {
                 outage.end();
-                core.metrics.ingest_commit_duration.observe(started_at.elapsed().as_secs_f64());
+                core.metrics.ingest_commit_duration.observe(busy_secs);
                 self.respond(core, group, outcome);
             }
             Err(error) if error.is_internal() && group.len() > 1 => {
@@ -117,11 +126,12 @@ impl Writer {
                 }
             }
             Err(error) => {
-                outage.log(&error);
-                let refusal = if error.is_internal() { Refusal::Failed } else { Refusal::Unavailable };
-                for pending in group {
-                    let _ = pending.answer_to.send(Err(refusal));
+                if error.is_storage_full() {
+                    core.storage.report_full();
+                    return refuse(group, Refusal::StorageFull);
                 }
+                outage.log(&error);
+                refuse(group, if error.is_internal() { Refusal::Failed } else { Refusal::Unavailable });
             }
         }
     }
@@ -129,7 +139,7 @@ impl Writer {
     async fn try_commit(&self, core: &Core, group: &[Pending]) -> Result<Outcome, Error> {
         let mut attempt = 1;
         loop {
-            match group::commit(core, group, &self.touches).await {
+            match group::commit(core, group, &self.touches, &self.usages).await {
                 Err(error) if error.is_serialization_failure() && attempt < ATTEMPTS => {
                     tokio::time::sleep(Duration::from_millis(u64::from(attempt) * 10)).await;
                     attempt += 1;
@@ -140,20 +150,30 @@ impl Writer {
     }
 
     fn respond(&mut self, core: &Core, group: Vec<Pending>, outcome: Outcome) {
-        let Outcome { verdicts, committed, touched, exhausted, at, records } = outcome;
+        let Outcome { verdicts, committed, touched, exhausted, usages, at, records } = outcome;
         core.metrics.ingest_commits.inc();
         core.metrics.ingest_uploads.inc_by(group.len() as u64);
         core.metrics.ingest_records.inc_by(records);
         self.touches.record(touched, at.as_micros());
+        self.usages.record(usages);
         for exhausted in exhausted {
             self.state.set_exhausted(&exhausted);
         }
         self.commits.announce(committed);
         for (pending, verdict) in group.into_iter().zip(verdicts) {
+            if let Some(quota) = verdict.as_ref().err().and_then(|refusal| refusal.quota()) {
+                core.metrics.quota_refusals(quota).inc();
+            }
             // If the hub disconnected, its data is stored all the same, and its retry is
             // recognised.
             let _ = pending.answer_to.send(verdict);
         }
+    }
+}
+
+fn refuse(group: Vec<Pending>, refusal: Refusal) {
+    for pending in group {
+        let _ = pending.answer_to.send(Err(refusal));
     }
 }
 

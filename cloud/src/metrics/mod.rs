@@ -5,6 +5,7 @@ mod classic;
 mod process;
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
 use axum::extract::{MatchedPath, Request};
@@ -45,6 +46,28 @@ pub struct OfPool {
     pub pool: &'static str,
 }
 
+/// A kind of record, as `upload_clocks` and the settings name it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RecordKind {
+    kind: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Quota {
+    quota: &'static str,
+}
+
+/// What retention has done to one kind of record.
+pub struct RetentionMetrics {
+    pub deleted_records: Counter,
+    pub deleted_bytes: Counter,
+    pub dropped_months: Counter,
+    /// 1 while records wait to be deleted.
+    pub is_behind: Gauge,
+    /// Of all tenants, when it was last counted.
+    pub stored_bytes: Gauge,
+}
+
 #[derive(Clone)]
 pub struct Metrics {
     registry: Arc<Registry>,
@@ -57,6 +80,20 @@ pub struct Metrics {
     pub ingest_uploads: Counter,
     pub ingest_records: Counter,
     pub ingest_commit_duration: Histogram,
+    /// Seconds that the writer has spent in transactions.
+    pub ingest_busy: Counter<f64, AtomicU64>,
+    quota_refusals: Family<Quota, Counter>,
+    retention_deleted_records: Family<RecordKind, Counter>,
+    retention_deleted_bytes: Family<RecordKind, Counter>,
+    retention_dropped_months: Family<RecordKind, Counter>,
+    retention_behind: Family<RecordKind, Gauge>,
+    stored_bytes: Family<RecordKind, Gauge>,
+    /// How long a transaction of retention held the writer.
+    pub retention_batch_duration: Histogram,
+    /// 1 while the disk under the database is full.
+    pub storage_full: Gauge,
+    /// Of the file system of an SQLite database.
+    pub storage_free_bytes: Gauge,
     /// Requests that wait for a desired state to change.
     pub hub_waits: Gauge,
     pub stream_subscribers: Gauge,
@@ -89,6 +126,16 @@ impl Metrics {
             ingest_uploads: Counter::default(),
             ingest_records: Counter::default(),
             ingest_commit_duration: seconds_histogram(),
+            ingest_busy: Counter::default(),
+            quota_refusals: Family::default(),
+            retention_deleted_records: Family::default(),
+            retention_deleted_bytes: Family::default(),
+            retention_dropped_months: Family::default(),
+            retention_behind: Family::default(),
+            stored_bytes: Family::default(),
+            retention_batch_duration: Histogram::new(BATCH_SECONDS),
+            storage_full: Gauge::default(),
+            storage_free_bytes: Gauge::default(),
             hub_waits: Gauge::default(),
             stream_subscribers: Gauge::default(),
             stream_slow_readers: Counter::default(),
@@ -123,6 +170,21 @@ impl Metrics {
             Unit::Seconds,
             metrics.ingest_commit_duration.clone(),
         );
+        registry.register_with_unit(
+            "ingest_busy",
+            "Time that the writer has spent in transactions",
+            Unit::Seconds,
+            metrics.ingest_busy.clone(),
+        );
+        registry.register("quota_refusals", "Uploads refused by a full quota", metrics.quota_refusals.clone());
+        metrics.register_retention(registry);
+        registry.register("storage_full", "1 while the disk of the database is full", metrics.storage_full.clone());
+        registry.register_with_unit(
+            "storage_free",
+            "Free space on the disk of an SQLite database",
+            Unit::Bytes,
+            metrics.storage_free_bytes.clone(),
+        );
         registry.register("hub_waits", "Hubs waiting for their desired state to change", metrics.hub_waits.clone());
         registry.register("stream_subscribers", "Open event streams", metrics.stream_subscribers.clone());
         registry.register(
@@ -150,6 +212,37 @@ impl Metrics {
 }
 
 impl Metrics {
+    fn register_retention(&self, registry: &mut Registry) {
+        let registry = registry.sub_registry_with_prefix("retention");
+        let deleted = self.retention_deleted_records.clone();
+        registry.register("deleted_records", "Records deleted because of their age", deleted);
+        let deleted = self.retention_deleted_bytes.clone();
+        registry.register_with_unit("deleted", "What these records counted", Unit::Bytes, deleted);
+        let dropped = self.retention_dropped_months.clone();
+        registry.register("dropped_months", "Months of PostgreSQL dropped as a whole", dropped);
+        registry.register("behind", "1 while old records wait to be deleted", self.retention_behind.clone());
+        registry.register_with_unit("stored", "What tenants store", Unit::Bytes, self.stored_bytes.clone());
+        let duration = self.retention_batch_duration.clone();
+        let help = "How long a batch held the writer of the database";
+        registry.register_with_unit("batch_duration", help, Unit::Seconds, duration);
+    }
+
+    /// The uploads that this quota refused.
+    pub fn quota_refusals(&self, quota: &'static str) -> Counter {
+        self.quota_refusals.get_or_create(&Quota { quota }).clone()
+    }
+
+    pub fn retention(&self, kind: &'static str) -> RetentionMetrics {
+        let kind = RecordKind { kind };
+        RetentionMetrics {
+            deleted_records: self.retention_deleted_records.get_or_create(&kind).clone(),
+            deleted_bytes: self.retention_deleted_bytes.get_or_create(&kind).clone(),
+            dropped_months: self.retention_dropped_months.get_or_create(&kind).clone(),
+            is_behind: self.retention_behind.get_or_create(&kind).clone(),
+            stored_bytes: self.stored_bytes.get_or_create(&kind).clone(),
+        }
+    }
+
     /// The metrics as OpenMetrics text.
     pub fn openmetrics(&self) -> Result<String> {
         let mut text = String::new();
@@ -168,6 +261,9 @@ impl Default for Metrics {
         Self::new()
     }
 }
+
+/// Finer where a batch of retention is meant to end.
+const BATCH_SECONDS: [f64; 10] = [0.005, 0.01, 0.02, 0.03, 0.04, 0.05, 0.075, 0.1, 0.25, 1.0];
 
 /// 0.5 ms to 16 s.
 fn seconds_histogram() -> Histogram {

@@ -133,6 +133,9 @@ where
         Ok(Done::Finished) => store::finish(&core.db, lease).await,
         Ok(Done::Again(at)) => store::release(&core.db, lease, at, None).await,
         Err(error) => {
+            if error.is_storage_full() {
+                core.storage.report_full();
+            }
             let error = error.to_string();
             // The same failure is not logged again.
             if last_error.as_deref() != Some(error.as_str()) {

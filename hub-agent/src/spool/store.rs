@@ -126,14 +126,25 @@ pub enum StoreError {
     /// Its content is damaged: trying again does not help.
     #[error("{0}")]
     Damaged(String),
-    /// The disk is full or unavailable: trying again may help.
+    /// The disk is full: with less to store it may suffice.
+    #[error("{0}")]
+    Full(String),
+    /// The disk is unavailable: trying again may help.
     #[error("{0}")]
     Unavailable(String),
 }
 
+/// What SQLite says when the memory that its readers and writers share cannot grow.
+const SHARED_MEMORY_FULL: i32 = rusqlite::ffi::SQLITE_IOERR_SHMSIZE;
+
 impl From<rusqlite::Error> for StoreError {
     fn from(error: rusqlite::Error) -> Self {
         match &error {
+            rusqlite::Error::SqliteFailure(cause, _)
+                if cause.code == ErrorCode::DiskFull || cause.extended_code == SHARED_MEMORY_FULL =>
+            {
+                Self::Full(error.to_string())
+            }
             rusqlite::Error::SqliteFailure(cause, _)
                 if !matches!(cause.code, ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) =>
             {
@@ -147,7 +158,10 @@ impl From<rusqlite::Error> for StoreError {
 
 impl From<std::io::Error> for StoreError {
     fn from(error: std::io::Error) -> Self {
-        Self::Unavailable(error.to_string())
+        match error.kind() {
+            std::io::ErrorKind::StorageFull => Self::Full(error.to_string()),
+            _ => Self::Unavailable(error.to_string()),
+        }
     }
 }
 
@@ -218,11 +232,12 @@ impl Store {
                 .optional()?
                 .unwrap_or(0);
         }
-        self.connection.execute(
+        // On a full disk they stay a while longer.
+        let _ = self.connection.execute(
             "DELETE FROM boots \
              WHERE boot NOT IN (SELECT DISTINCT boot FROM segments)",
             [],
-        )?;
+        );
         Ok(())
     }
 
@@ -248,6 +263,17 @@ impl Store {
         Ok(micros.map(Timestamp::from_micros))
     }
 
+    /// The size of all segments.
+    pub fn used_bytes(&self) -> u64 {
+        used(&self.usage)
+    }
+
+    /// Moves SQLite's journal into the file, so that the journal is written from its beginning
+    /// again and needs no more of the disk.
+    pub fn empty_journal(&self) -> Result<(), StoreError> {
+        Ok(self.connection.query_row("PRAGMA wal_checkpoint(RESTART)", [], |_| Ok(()))?)
+    }
+
     pub fn file_bytes(&self) -> Result<u64, StoreError> {
         let pages: u64 = self.connection.query_row("PRAGMA page_count", [], |row| row.get(0))?;
         let page_bytes: u64 = self.connection.query_row("PRAGMA page_size", [], |row| row.get(0))?;
@@ -271,37 +297,17 @@ impl Store {
                 remove(&tx, &mut self.usage, &row)?;
             }
         }
+        // Advertisements are dropped first, so that what is new finds its space in the file.
+        let incoming = change.insert.iter().map(stored_bytes).sum();
+        drop_oldest(&tx, &mut self.usage, &mut count, change, &DROPPED[..1], incoming)?;
         for segment in change.insert {
             insert(&tx, segment)?;
             let usage = self.usage.get_mut(segment.kind);
             usage.segments += 1;
             usage.records += segment.records;
-            usage.bytes += segment.body.len() as u64 + ROW_BYTES;
+            usage.bytes += stored_bytes(segment);
         }
-        let used = |usage: &PerKind<Usage>| usage.iter().map(|usage| usage.bytes).sum::<u64>();
-        if used(&self.usage) > change.limit_bytes {
-            // A little more than necessary, so that not every commit has to drop.
-            let target = change.limit_bytes - change.limit_bytes / 64;
-            for kinds in [[Kind::BleEvents, Kind::BleWindows], [Kind::Telemetry, Kind::Logs]] {
-                let mut after = 0;
-                while used(&self.usage) > target {
-                    let rows = headers(&tx, &kinds, after, None, Some(32))?;
-                    let Some(last) = rows.last() else { break };
-                    after = last.id + 1;
-                    for row in rows {
-                        let offered = change.offered.get(row.kind);
-                        if offered.is_some_and(|range| (range.first..=range.last).contains(&row.id)) {
-                            continue;
-                        }
-                        if used(&self.usage) <= target {
-                            break;
-                        }
-                        remove(&tx, &mut self.usage, &row)?;
-                        count.drop_of(row.kind, row.records);
-                    }
-                }
-            }
-        }
+        drop_oldest(&tx, &mut self.usage, &mut count, change, &DROPPED, 0)?;
         let total = self.counters.plus(count);
         for ((name, value), (_, before)) in total.named().into_iter().zip(self.counters.named()) {
             if value != before {
@@ -433,6 +439,54 @@ impl Store {
         }
         Ok(())
     }
+}
+
+fn used(usage: &PerKind<Usage>) -> u64 {
+    usage.iter().map(|usage| usage.bytes).sum()
+}
+
+fn stored_bytes(segment: &Segment) -> u64 {
+    segment.body.len() as u64 + ROW_BYTES
+}
+
+/// What is dropped when there is too much, in this order.
+const DROPPED: [[Kind; 2]; 2] = [[Kind::BleEvents, Kind::BleWindows], [Kind::Telemetry, Kind::Logs]];
+
+/// Drops the oldest segments of these kinds until the rest and what is to come are within the
+/// limit.
+fn drop_oldest(
+    tx: &Transaction<'_>,
+    usage: &mut PerKind<Usage>,
+    count: &mut Counters,
+    change: &Change<'_>,
+    dropped: &[[Kind; 2]],
+    incoming_bytes: u64,
+) -> Result<(), StoreError> {
+    if used(usage) + incoming_bytes <= change.limit_bytes {
+        return Ok(());
+    }
+    // A little more than necessary, so that not every commit has to drop.
+    let target = (change.limit_bytes - change.limit_bytes / 64).saturating_sub(incoming_bytes);
+    for kinds in dropped {
+        let mut after = 0;
+        while used(usage) > target {
+            let rows = headers(tx, kinds, after, None, Some(32))?;
+            let Some(last) = rows.last() else { break };
+            after = last.id + 1;
+            for row in rows {
+                let offered = change.offered.get(row.kind);
+                if offered.is_some_and(|range| (range.first..=range.last).contains(&row.id)) {
+                    continue;
+                }
+                if used(usage) <= target {
+                    break;
+                }
+                remove(tx, usage, &row)?;
+                count.drop_of(row.kind, row.records);
+            }
+        }
+    }
+    Ok(())
 }
 
 /// A segment without its body.

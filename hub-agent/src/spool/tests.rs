@@ -400,3 +400,112 @@ async fn job_events_are_uploaded_one_by_one_and_never_dropped() {
         spool.close().await.unwrap();
     }
 }
+
+/// A file system of its own, so small that it can be filled.
+struct SmallDisk(tempfile::TempDir);
+
+impl SmallDisk {
+    /// `None` where this user may not mount one.
+    fn mount(mebibytes: u32) -> Option<Self> {
+        let dir = tempfile::tempdir().unwrap();
+        let size = format!("size={mebibytes}m,mode=700");
+        let mount =
+            std::process::Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(dir.path()).output();
+        match mount {
+            Ok(done) if done.status.success() => Some(Self(dir)),
+            _ => {
+                use std::io::Write;
+                assert!(std::env::var_os("HUB_TESTS_REQUIRE").is_none_or(|value| value != "1"), "no tmpfs is mounted");
+                let _ =
+                    std::io::stderr().write_all(b"skipped: a full disk of the agent needs root, to mount a tmpfs\n");
+                None
+            }
+        }
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// Takes all that is left.
+    fn fill(&self) {
+        use std::io::Write;
+        let mut file = std::fs::File::create(self.path().join("filler")).unwrap();
+        for bytes in [&[0_u8; 65_536][..], &[0; 512], &[0; 1]] {
+            while file.write_all(bytes).is_ok() {}
+        }
+    }
+
+    fn free(&self) {
+        std::fs::remove_file(self.path().join("filler")).unwrap();
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("umount").arg("--lazy").arg(self.path()).status();
+    }
+}
+
+/// Events that do not compress.
+fn bulky(numbers: std::ops::Range<usize>) -> Vec<Heard> {
+    let bulky = |number: usize| {
+        let mut event = event(number);
+        event.payload.address = (0..8).map(|_| uuid::Uuid::new_v4().to_string()).collect();
+        Heard::Event(event)
+    };
+    numbers.map(bulky).collect()
+}
+
+#[tokio::test]
+async fn a_full_disk_drops_the_oldest_first_and_everything_goes_on() {
+    let Some(disk) = SmallDisk::mount(24) else { return };
+    let spool = start(disk.path());
+    assert!(spool.keep(Kind::JobEvents, &json!({"number": 0})).await.unwrap());
+    let mut given = 0;
+    for _ in 0..20 {
+        spool.append(bulky(given..given + 2_000)).await.unwrap();
+        given += 2_000;
+        // Written with every request for anything.
+        assert_eq!(spool.next(Kind::Logs, MAX).await.unwrap(), None);
+    }
+    disk.fill();
+    for _ in 0..40 {
+        spool.append(bulky(given..given + 2_000)).await.unwrap();
+        given += 2_000;
+        assert_eq!(spool.next(Kind::Logs, MAX).await.unwrap(), None);
+    }
+    let stats = spool.stats();
+    assert!(stats.counters.dropped_events > 0, "{stats:?}");
+    // What was made before is delivered, newer than what was dropped, to the last.
+    assert!(spool.keep(Kind::JobEvents, &json!({"number": 1})).await.unwrap(), "{:?}", spool.stats().trouble);
+    let left = drain(&spool).await;
+    assert_eq!(left.last(), Some(&(given - 1)));
+    assert!(left.is_sorted(), "in order");
+    let dropped = spool.stats().counters.dropped_events as usize;
+    assert_eq!(left.len() + dropped, given);
+    for number in 0..2 {
+        let event = spool.next(Kind::JobEvents, 1).await.unwrap().unwrap();
+        let record = zstd::bulk::decompress(&event.body, 4_096).unwrap();
+        assert_eq!(serde_json::from_slice::<serde_json::Value>(&record).unwrap()["number"], number);
+        stored(&spool, &event).await;
+    }
+    disk.free();
+    spool.append(heard(0..10)).await.unwrap();
+    assert_eq!(drain(&spool).await.len(), 10);
+    assert_eq!(spool.stats().trouble, None);
+    spool.close().await.unwrap();
+    assert_eq!(start(disk.path()).stats().total().records, 0, "and nothing is damaged");
+}
+
+#[tokio::test]
+async fn a_disk_that_was_full_before_the_start_is_no_obstacle() {
+    let Some(disk) = SmallDisk::mount(16) else { return };
+    fill(disk.path(), 3).await;
+    disk.fill();
+    let spool = start(disk.path());
+    spool.append(heard(30..40)).await.unwrap();
+    assert_eq!(drain(&spool).await, (0..40).collect::<Vec<_>>());
+    // The credentials find their space, too.
+    hub_agent::durable::replace(disk.path(), "credentials.json", &[b'x'; 4_000]).unwrap();
+}

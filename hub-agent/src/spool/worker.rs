@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use hub_agent::durable;
 use hub_protocol::{BatchUuid, Timestamp};
 use tokio::sync::mpsc;
 
@@ -36,8 +37,14 @@ const MAX_UPLOAD_BYTES: usize = 1 << 20;
 /// the service.
 const MIN_BYTES: u64 = 4 << 20;
 
-/// Space for SQLite's journal beside the file: without it not even deleting set_available.
+/// Space for SQLite's journal beside the file: without it not even deleting succeeds.
 const JOURNAL_BYTES: u64 = 8 << 20;
+
+/// Held back of the disk for the state directory: for the journal, and for the files that are
+/// replaced as a whole.
+const RESERVE_BYTES: u64 = 4 << 20;
+/// The reserve is at most this part of the disk.
+const RESERVE_PART: u64 = 8;
 
 const REOPEN_EVERY: Duration = Duration::from_secs(30);
 const DISK_CHECK_EVERY: Duration = Duration::from_secs(10);
@@ -64,6 +71,9 @@ pub struct Worker {
     committed_at: Instant,
     limit_bytes: u64,
     limit_at: Option<Instant>,
+    /// The size that the spool keeps to since the disk was found full.
+    full_limit_bytes: Option<u64>,
+    reserve_bytes: u64,
     trouble: Option<String>,
     drop_log: DropLog,
 }
@@ -87,6 +97,8 @@ impl Worker {
             next_id: 1,
             committed_at: Instant::now(),
             limit_at: None,
+            full_limit_bytes: None,
+            reserve_bytes: 0,
             trouble: None,
             drop_log: DropLog::default(),
         };
@@ -151,6 +163,9 @@ impl Worker {
     fn open(&mut self) {
         self.opened_at = Instant::now();
         let mut opened = Store::open(&self.path());
+        if matches!(opened, Err(StoreError::Full(_))) && durable::release_reserve(&self.config.dir) {
+            opened = Store::open(&self.path());
+        }
         if let Err(StoreError::Damaged(reason)) = &opened {
             quarantine_damaged(&self.path(), reason);
             opened = Store::open(&self.path());
@@ -311,15 +326,30 @@ impl Worker {
             return self.trouble.is_none();
         }
         let known_dropped = store.counters().dropped() + self.count.dropped();
-        let written = boots::remember(store, &self.clock, offset).and_then(|()| {
-            store.apply(&Change {
-                insert: self.held.make_contiguous(),
-                delete: &self.done,
-                count: self.count,
-                limit_bytes,
-                offered: PerKind::from_fn(|kind| self.offered.get(kind).map(|(_, range)| range)),
-            })
-        });
+        let mut change = Change {
+            insert: self.held.make_contiguous(),
+            delete: &self.done,
+            count: self.count,
+            limit_bytes,
+            offered: PerKind::from_fn(|kind| self.offered.get(kind).map(|(_, range)| range)),
+        };
+        let write = |store: &mut Store, change: &Change<'_>| {
+            boots::remember(store, &self.clock, offset).and_then(|()| store.apply(change))
+        };
+        let mut written = write(store, &change);
+        if matches!(written, Err(StoreError::Full(_))) {
+            // From now on the oldest records make room for the new ones in the file, and the
+            // journal is written from its beginning. The reserve is for what the journal holds.
+            let floor = self.reserve_bytes / 4;
+            change.limit_bytes = limit_bytes.min((store.used_bytes() / 8 * 7).max(floor));
+            self.full_limit_bytes = Some(change.limit_bytes);
+            let _ = store.empty_journal();
+            written = write(store, &change);
+            if matches!(written, Err(StoreError::Full(_))) && durable::release_reserve(&self.config.dir) {
+                let _ = store.empty_journal();
+                written = write(store, &change);
+            }
+        }
         match written {
             Ok(()) => {
                 let dropped = store.counters().dropped().saturating_sub(known_dropped);
@@ -342,15 +372,22 @@ impl Worker {
     /// more would not free any.
     fn limit_bytes(&mut self) -> u64 {
         if self.limit_at.is_some_and(|at| at.elapsed() < DISK_CHECK_EVERY) {
-            return self.limit_bytes;
+            return self.limit_bytes.min(self.full_limit_bytes.unwrap_or(u64::MAX));
         }
         self.limit_at = Some(Instant::now());
         let file_bytes = self.store.as_ref().and_then(|store| store.file_bytes().ok()).unwrap_or(0);
-        let free_bytes =
-            rustix::fs::statvfs(&self.config.dir).map_or(u64::MAX, |disk| disk.f_bavail.saturating_mul(disk.f_frsize));
+        let (free_bytes, disk_bytes) = rustix::fs::statvfs(&self.config.dir).map_or((u64::MAX, 0), |disk| {
+            (disk.f_bavail.saturating_mul(disk.f_frsize), disk.f_blocks.saturating_mul(disk.f_frsize))
+        });
+        self.reserve_bytes = RESERVE_BYTES.min(disk_bytes / RESERVE_PART);
+        if self.reserve_bytes > 0 && free_bytes >= 2 * self.reserve_bytes {
+            // Without it the hub works all the same until the disk is full.
+            let _ = durable::hold_reserve(&self.config.dir, self.reserve_bytes);
+            self.full_limit_bytes = None;
+        }
         let room = free_bytes.saturating_sub(self.config.disk_headroom_bytes.max(JOURNAL_BYTES));
         self.limit_bytes = self.config.max_bytes.min(file_bytes.saturating_add(room).max(MIN_BYTES));
-        self.limit_bytes
+        self.limit_bytes.min(self.full_limit_bytes.unwrap_or(u64::MAX))
     }
 
     fn next(&mut self, kind: Kind, max_records: u64) -> Option<Batch> {
@@ -362,7 +399,7 @@ impl Worker {
             *self.offered.get_mut(kind) = None;
         }
         let max_records = max_records.clamp(1, kind.max_records());
-        let segments = if self.commit() { self.form(kind, max_records) } else { self.offer_held(kind) };
+        let segments = if self.commit() { self.form(kind, max_records) } else { self.offer_unwritten(kind) };
         self.offer(segments)
     }
 
@@ -447,6 +484,15 @@ impl Worker {
             store.rewrite(&segments)?;
         }
         Ok(segments)
+    }
+
+    /// While the disk cannot be written: the first segment that is on disk, until it is delivered
+    /// and cannot be deleted; then those in memory. A second one from the disk could be joined with
+    /// others after a restart, although the service has it.
+    fn offer_unwritten(&mut self, kind: Kind) -> Vec<Segment> {
+        let is_first_delivered = self.done.iter().any(|range| range.kind == kind);
+        let stored = if is_first_delivered { Vec::new() } else { self.try_form(kind, 1).unwrap_or_default() };
+        if stored.is_empty() { self.offer_held(kind) } else { stored }
     }
 
     /// While the disk cannot be written: the oldest segment in memory. It is never joined with

@@ -44,7 +44,7 @@ where
         .api_route("/auth/login", post_with(login, operation_failing(&[401, 403, 429], "auth.login", "auth", "Log in")))
         .api_route(
             "/auth/refresh",
-            post_with(refresh, operation_failing(&[401, 403], "auth.refresh", "auth", "Exchange a refresh token")),
+            post_with(refresh, operation_failing(&[401, 403, 429], "auth.refresh", "auth", "Exchange a refresh token")),
         )
         .api_route("/auth/logout", post_with(logout, operation("auth.logout", "auth", "End a login")))
         .api_route(

@@ -235,12 +235,30 @@ async fn session(accounts: &Accounts, tx: &mut Tx, user: &User, login_uuid: Uuid
     Ok(Session { user_uuid: user.user_uuid, persona_uuid: user.persona_uuid, access_token, refresh_token, expires_at })
 }
 
+/// Refreshes of a login in an hour. An access token lives for a quarter of it.
+const REFRESHES_PER_HOUR: i64 = 60;
+const HOUR_SECS: i64 = 3600;
+
+/// Refuses with 429 a login that has used up the hour.
+fn require_refresh_allowance(login: &store::Login, now: Timestamp) -> Result<()> {
+    let secs = now.as_secs();
+    if login.refresh_hour != secs.div_euclid(HOUR_SECS) || login.refresh_count < REFRESHES_PER_HOUR {
+        return Ok(());
+    }
+    let message = format!("a login may be refreshed {REFRESHES_PER_HOUR} times an hour; wait for the next hour");
+    Err(Error::too_many_requests(message, (HOUR_SECS - secs.rem_euclid(HOUR_SECS)).unsigned_abs()))
+}
+
 /// Exchanges a refresh token. A second use means that the token was stolen, from its owner or by
 /// the caller, so the whole login is revoked.
 pub async fn refresh(accounts: &Accounts, refresh_token: &str) -> Result<Session> {
     require_builtin_login(accounts)?;
     let hash = crate::sealing::hash(refresh_token);
     let now = accounts.core.clock.now();
+    // Most of what is refused costs no write.
+    let login = store::login_of_token(&mut accounts.core.db.read().await?, &hash).await?;
+    let login = login.filter(|login| login.is_live(now)).ok_or_else(invalid_refresh_token)?;
+    require_refresh_allowance(&login, now)?;
     let mut tx = accounts.core.db.begin().await?;
     // Rotate first: of two concurrent requests with one token, the second sees what the first did.
     let is_first_use = store::rotate(&mut tx, &hash, now).await?;
@@ -255,6 +273,8 @@ pub async fn refresh(accounts: &Accounts, refresh_token: &str) -> Result<Session
         }
         return Err(invalid_refresh_token());
     }
+    require_refresh_allowance(&login, now)?;
+    store::count_refresh(&mut tx, login.login_uuid, now.as_secs().div_euclid(HOUR_SECS)).await?;
     let session = session(accounts, &mut tx, &user, login.login_uuid, now).await?;
     tx.commit_unaudited("a refresh continues an audited login").await?;
     Ok(session)

@@ -342,6 +342,9 @@ pub struct Login {
     pub expires_at: Timestamp,
     pub revoked_at: Option<Timestamp>,
     pub is_platform_admin: bool,
+    /// The hour of the last refresh, counted from 1970, and the refreshes in it.
+    pub refresh_hour: i64,
+    pub refresh_count: i64,
 }
 
 impl Login {
@@ -361,8 +364,8 @@ impl Login {
 
 pub async fn login_of_token(conn: &mut Conn, hash: &[u8]) -> Result<Option<Login>> {
     sql("SELECT l.login_uuid, l.user_uuid, l.persona_uuid, l.expires_at, l.revoked_at, \
-         u.is_platform_admin FROM refresh_tokens r JOIN logins l ON l.login_uuid = r.login_uuid \
-         JOIN users u ON u.user_uuid = l.user_uuid WHERE r.token_hash = $1")
+         u.is_platform_admin, l.refresh_hour, l.refresh_count FROM refresh_tokens r \
+         JOIN logins l ON l.login_uuid = r.login_uuid JOIN users u ON u.user_uuid = l.user_uuid WHERE r.token_hash = $1")
     .bind(hash)
     .optional(conn)
     .await
@@ -378,6 +381,17 @@ pub async fn rotate(conn: &mut Conn, hash: &[u8], now: Timestamp) -> Result<bool
     .execute(conn)
     .await?;
     Ok(changed == 1)
+}
+
+/// Counts a refresh of the login in this hour.
+pub async fn count_refresh(conn: &mut Conn, login_uuid: Uuid, hour: i64) -> Result<()> {
+    sql("UPDATE logins SET refresh_hour = $2, \
+         refresh_count = CASE WHEN refresh_hour = $2 THEN refresh_count + 1 ELSE 1 END \
+         WHERE login_uuid = $1")
+    .bind(login_uuid)
+    .bind(hour)
+    .run(conn)
+    .await
 }
 
 /// Returns whether the login was live.

@@ -12,6 +12,8 @@ mod pace;
 mod pace_store;
 mod permits;
 mod refresh;
+mod refresh_store;
+mod refreshes;
 mod release;
 mod store;
 
@@ -34,6 +36,7 @@ pub use claim::claim;
 pub use pace::adjust_paces;
 pub use permits::CredentialPermits;
 pub use refresh::refresh;
+pub use refreshes::close_refreshes;
 pub use release::{Released, release, release_all};
 use store::HubRow;
 pub use store::{Addressee, HubState, Releasable};

@@ -3,7 +3,7 @@
 use hub_protocol::claim::{HubAccess, HubRefreshRequest};
 use uuid::Uuid;
 
-use super::{Hubs, blocked, store};
+use super::{Hubs, blocked, refreshes, store};
 use crate::audit::Audit;
 use crate::authn;
 use crate::authn::hub::{self, Hub, HubClaims};
@@ -24,6 +24,8 @@ pub async fn refresh(hubs: &Hubs, claims: &HubClaims, request: &HubRefreshReques
     let _permit = hubs.permits.acquire().await?;
     let now = hubs.core.clock.now();
     let hub_uuid = claims.hub_uuid;
+    let per_hour = refreshes::per_hour(&hubs.core.config);
+    refreshes::require_allowance(&mut hubs.core.db.read().await?, hub_uuid, per_hour, now).await?;
     let mut tx = hubs.core.db.begin().await?;
     let stored = store::credentials(&mut tx, hub_uuid).await?.ok_or_else(authn::invalid_token)?;
     if stored.blocked_at.is_some() {
@@ -45,10 +47,14 @@ pub async fn refresh(hubs: &Hubs, claims: &HubClaims, request: &HubRefreshReques
     let (access_token, expires_at) = hub::issue(&hubs.authn, hub_uuid, stored.tenant_uuid, token_id, now)?;
     let refresh_expires_at = now.plus_secs(hubs.core.config.hub_refresh_lifetime.as_secs().cast_signed());
     store::replace_token(&mut tx, hub_uuid, token_id, claims.jti, refresh_expires_at, now).await?;
-    let scope = Scope::of_hub(&Hub { hub_uuid, tenant_uuid: stored.tenant_uuid, token_id });
+    let hub = Hub { hub_uuid, tenant_uuid: stored.tenant_uuid, token_id };
+    let has_entry = refreshes::count(&mut tx, &hub, per_hour, now).await?;
     // Ends a waiting request that uses the replaced token.
     hubs.changes.notify_after(&mut tx, hub_uuid);
-    tx.commit(Audit::new(&scope, "hub.refresh", hub_uuid, now)).await?;
+    match has_entry {
+        true => tx.commit(Audit::new(&Scope::of_hub(&hub), "hub.refresh", hub_uuid, now)).await?,
+        false => tx.commit_unaudited("counted, and stated in an entry when the day is over").await?,
+    }
     Ok(HubAccess { hub_uuid, access_token, expires_at })
 }
 

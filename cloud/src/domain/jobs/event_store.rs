@@ -1,10 +1,11 @@
 //! SQL of the events of jobs.
 
-use hub_protocol::{HubJobUuid, HubUuid, TenantUuid, Timestamp};
+use hub_protocol::{HubJobUuid, HubUuid, TenantUuid};
 use uuid::Uuid;
 
 use crate::authz::Scope;
-use crate::db::{Conn, Db, Direction, Log, LogRange, Slice, Tx, sql};
+use crate::db::aged::AgedLog;
+use crate::db::{Conn, Direction, Log, LogRange, Slice, Tx, sql};
 use crate::error::Result;
 
 /// An event as stored; `body` is JSON.
@@ -70,20 +71,14 @@ pub async fn after(
     LOG.read(tenant_uuid, hub_uuid, range).all(conn).await
 }
 
-/// Deletes up to `limit` events of jobs that finished before `before` and returns how many. All
-/// events of such a job are older than its end.
-pub async fn forget(db: &Db, before: Timestamp, limit: i64) -> Result<u64> {
-    let mut tx = db.begin().await?;
-    let deleted = sql("DELETE FROM hub_job_events \
-         WHERE (tenant_uuid, hub_job_event_id) IN (SELECT old.tenant_uuid, old.hub_job_event_id \
-         FROM hub_job_events old WHERE old.hub_job_event_id < $1 AND EXISTS (SELECT 1 \
-         FROM hub_jobs job WHERE job.hub_job_uuid = old.hub_job_uuid AND job.finished_at < $2) \
-         ORDER BY old.hub_job_event_id LIMIT $3)")
-    .bind(before.as_micros())
-    .bind(before)
-    .bind(limit)
-    .execute(&mut tx)
-    .await?;
-    tx.commit_unaudited("deletes what was abandoned, not what a user changed").await?;
-    Ok(deleted)
-}
+/// The events by age. Those of a job go when the job has been over for long; all of them are older
+/// than its end.
+pub const AGED_LOG: AgedLog = AgedLog {
+    table: "hub_job_events",
+    id: "hub_job_event_id",
+    text: "body",
+    only_if: Some(
+        " AND EXISTS (SELECT 1 FROM hub_jobs job \
+         WHERE job.hub_job_uuid = hub_job_events.hub_job_uuid AND job.finished_at < ",
+    ),
+};

@@ -18,7 +18,7 @@ use crate::domain::hubs::{self, Changes};
 use crate::error::{Error, Result};
 use crate::http::check::Check;
 use crate::http::json::{MAX_DEPTH, depth};
-use crate::ingest::{Commit, CommittedRecord, Kind, Record, issue_id, store_answer, stored_answer};
+use crate::ingest::{Commit, CommittedRecord, Kind, Record, count_stored, issue_id, store_answer, stored_answer};
 
 const MAX_MESSAGE_CHARS: usize = 2000;
 const MAX_DETAIL_BYTES: usize = 16 * 1024;
@@ -127,6 +127,9 @@ pub async fn record(
     let ids = issue_id(&mut tx, hub.tenant_uuid, Kind::JobEvents, now).await?;
     let stored = StoredJobEvent { hub_job_event_id: ids.id, hub_uuid: hub.hub_uuid, body };
     event_store::insert(&mut tx, &scope, hub_job_uuid, event_uuid, &stored).await?;
+    // Counted, never refused: how a job ended has to be heard of, and a job has only so many
+    // events.
+    count_stored(&mut tx, hub.tenant_uuid, Kind::JobEvents, &stored.body, now).await?;
     let record = CommittedRecord { id: ids.id, hub_uuid: hub.hub_uuid, record: Record::on_one_line(&stored.body) };
     let commit = Commit {
         tenant_uuid: hub.tenant_uuid,

@@ -31,7 +31,7 @@ use crate::ingest::Commits;
 
 pub use apps::desired as desired_apps;
 pub use dispatch::dispatch;
-pub use event_store::{StoredJobEvent, after as events_after, forget as forget_events};
+pub use event_store::{AGED_LOG as EVENT_LOG, StoredJobEvent, after as events_after};
 pub use events::HubJobEventResponse;
 pub use overdue::end_overdue;
 pub use store::excluded_updates;

@@ -84,6 +84,11 @@ impl Files {
         Ok(Self(Arc::new(Inner { store, kind, prefix, uploads: Uploads::default() })))
     }
 
+    /// Whether the files lie on a disk of this machine.
+    pub fn is_directory(&self) -> bool {
+        matches!(self.0.kind, Kind::Directory(_))
+    }
+
     fn path(&self, release_uuid: ReleaseUuid) -> Path {
         self.0.prefix.clone().join(FOLDER).join(release_uuid.to_string())
     }
@@ -224,9 +229,25 @@ fn sweep_directory(dir: &FilePath, older_than: Duration) -> std::io::Result<()> 
 }
 
 fn failed(error: object_store::Error) -> Error {
+    if is_storage_full(&error) {
+        return Error::storage_full();
+    }
     tracing::error!(%error, "the file store failed");
     let message = "the file store is unavailable; try again shortly";
     Error::unavailable("FILE_STORE_UNAVAILABLE", message).with_cause(error)
+}
+
+/// Whether some cause of the error is that the disk is full.
+fn is_storage_full(error: &(dyn std::error::Error + 'static)) -> bool {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        let io_error = error.downcast_ref::<std::io::Error>();
+        if io_error.is_some_and(|error| error.kind() == std::io::ErrorKind::StorageFull) {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
 }
 
 /// A file that is being written. If it is dropped before it is finished, nothing is left of it.

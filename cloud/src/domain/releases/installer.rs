@@ -103,7 +103,7 @@ pub async fn receive(releases: &Releases, file_name: &str, query: &SignedQuery, 
     }
     let frames = Frames::of_file(request)?;
     let mut upload = releases.files.create(release_uuid, release.owner()).await?;
-    match copy(frames, &file, &mut upload).await {
+    match copy(releases, frames, &file, &mut upload).await {
         Ok(()) => upload.finish().await?,
         Err(error) => {
             upload.abort().await;
@@ -127,13 +127,17 @@ pub async fn receive(releases: &Releases, file_name: &str, query: &SignedQuery, 
     }
 }
 
-async fn copy(mut frames: Frames, file: &File, upload: &mut Upload<'_>) -> Result<()> {
+async fn copy(releases: &Releases, mut frames: Frames, file: &File, upload: &mut Upload<'_>) -> Result<()> {
     let mut digest = Sha256::new();
     let mut size_bytes = 0_u64;
     while let Some(bytes) = frames.next().await? {
         size_bytes += bytes.len() as u64;
         if size_bytes > file.size_bytes {
             return Err(wrong_size(file));
+        }
+        if releases.files.is_directory() {
+            // A file must not use up what is left for others.
+            releases.core.storage.require_room()?;
         }
         digest.update(&bytes);
         upload.write(&bytes).await?;

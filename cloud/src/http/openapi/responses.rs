@@ -12,6 +12,7 @@ const COMMON: [&str; 2] = ["X-Request-Id", "Cache-Control"];
 /// every response.
 pub fn complete(document: &mut Value) {
     for (path, operation) in operations(document) {
+        let has_body = operation.get("requestBody").is_some();
         let access = operation["x-access"].as_str().unwrap_or_default().to_owned();
         let responses = &mut operation["responses"];
         for (_, response) in responses.as_object_mut().into_iter().flatten() {
@@ -19,7 +20,7 @@ pub fn complete(document: &mut Value) {
                 add_headers(response, &COMMON);
             }
         }
-        for status in implied(path, &access) {
+        for status in implied(path, &access, has_body) {
             if let Some(failure) = FAILURES.iter().find(|failure| failure.status == status) {
                 responses[status.to_string()] = json!({"$ref": format!("#/components/responses/{}", failure.name)});
             }
@@ -42,8 +43,8 @@ pub fn complete(document: &mut Value) {
         .into();
 }
 
-/// The statuses that follow from the access and the path of an operation.
-fn implied(path: &str, access: &str) -> Vec<u16> {
+/// The statuses that follow from the access, the path and the body of an operation.
+fn implied(path: &str, access: &str, has_body: bool) -> Vec<u16> {
     let has_parameters = path.contains('{');
     let mut statuses = match access.split(':').next().unwrap_or_default() {
         // `X-Tenant-UUID` may be malformed; an API key has a limit.
@@ -62,6 +63,10 @@ fn implied(path: &str, access: &str) -> Vec<u16> {
     }
     // Any head may be malformed.
     statuses.extend([400, 500, 503]);
+    // What brings something may find the disk full.
+    if has_body {
+        statuses.push(507);
+    }
     statuses
 }
 

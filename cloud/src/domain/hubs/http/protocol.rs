@@ -35,7 +35,7 @@ where
         )
         .api_route(
             "/v1/hubs/refresh",
-            post_with(refresh, operation_failing(&[403], "hub.refresh", "hub-api", "Refresh the access token")),
+            post_with(refresh, operation_failing(&[403, 429], "hub.refresh", "hub-api", "Refresh the access token")),
         )
         .api_route(
             "/v1/hubs/adapters",

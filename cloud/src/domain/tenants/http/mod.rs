@@ -8,7 +8,7 @@ use axum::extract::FromRef;
 
 use crate::authn::Authn;
 use crate::core::Core;
-pub use tenant::{TenantMemberResponse, TenantResponse};
+pub use tenant::{TenantMemberResponse, TenantResponse, visible_email};
 
 pub fn routes<S>() -> ApiRouter<S>
 where

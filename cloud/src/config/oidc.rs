@@ -1,0 +1,48 @@
+//! The settings of an external issuer of user tokens.
+
+use super::ConfigError;
+
+/// The external issuer of user tokens.
+#[derive(Clone, Debug)]
+pub struct OidcConfig {
+    /// Compared byte by byte with `iss`.
+    pub issuer: String,
+    pub audience: String,
+    /// Used by `hub-cloud login` only.
+    pub client_id: Option<String>,
+    /// Path of the claim that lists roles.
+    pub roles_claim: Vec<String>,
+}
+
+pub fn oidc(
+    issuer: Option<String>,
+    audience: Option<String>,
+    client_id: Option<String>,
+    roles_claim: Option<String>,
+) -> Result<Option<OidcConfig>, ConfigError> {
+    let (issuer, audience) = match (issuer, audience) {
+        (Some(issuer), Some(audience)) => (issuer, audience),
+        (Some(_), None) => return Err(ConfigError("oidc-issuer is set without oidc-audience; set both".into())),
+        (None, None) if client_id.is_none() && roles_claim.is_none() => return Ok(None),
+        (None, _) => {
+            let message = "oidc-audience, oidc-client-id and oidc-roles-claim need oidc-issuer; set it, or remove them";
+            return Err(ConfigError(message.into()));
+        }
+    };
+    // Without TLS an attacker on the path could replace the issuer's keys and forge tokens.
+    let is_loopback = |url: &reqwest::Url| matches!(url.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"));
+    match reqwest::Url::parse(&issuer) {
+        Ok(url) if url.scheme() == "https" || (url.scheme() == "http" && is_loopback(&url)) => {}
+        _ => {
+            let message = "oidc-issuer must begin with `https://` (`http://` is allowed for this machine only)";
+            return Err(ConfigError(message.into()));
+        }
+    }
+    let roles_claim = roles_claim.unwrap_or_else(|| "roles".to_owned());
+    Ok(Some(OidcConfig {
+        issuer,
+        audience,
+        client_id,
+        roles_claim: roles_claim.split('.').map(str::to_owned).collect(),
+    }))
+}

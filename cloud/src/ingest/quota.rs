@@ -1,0 +1,265 @@
+//! How much a tenant may store, and upload in a day (UTC). What it uses is counted in the
+//! transaction that stores the records, with one statement for the whole group, and lowered by
+//! retention. A repeated upload counts nothing.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::time::{Duration, Instant};
+
+use hub_protocol::{TenantUuid, Timestamp};
+
+use super::{Kind, Refusal, Upload};
+use crate::config::QuotaConfig;
+use crate::db::aged::RECORD_BYTES;
+use crate::db::bulk::{Bulk, Column};
+use crate::db::months::Month;
+use crate::db::{Conn, Tx, sql};
+use crate::error::Result;
+
+const DAY_SECS: i64 = 24 * 3600;
+/// What other replicas and retention do to a tenant's use is noticed after this long.
+const USAGE_AGE: Duration = Duration::from_secs(1);
+/// The most tenants whose use is cached.
+const MAX_USAGES: usize = 100_000;
+
+/// What records count, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Charge {
+    pub stored: i64,
+    /// Of a day: also what is not counted as stored.
+    pub day: i64,
+}
+
+impl Charge {
+    pub fn of(upload: &Upload) -> Self {
+        let stored = upload.records.iter().map(|record| counted(&record.text)).sum();
+        // The key is stored for a week, with the response.
+        let key = upload.key.as_ref().map_or(0, |key| counted(key) + counted(&upload.answer));
+        Self { stored, day: stored + key }
+    }
+
+    pub fn add(&mut self, other: Self) {
+        self.stored += other.stored;
+        self.day += other.day;
+    }
+}
+
+fn counted(text: &str) -> i64 {
+    i64::try_from(text.len()).unwrap_or(i64::MAX / 2) + RECORD_BYTES
+}
+
+/// A tenant's own limits, where it has them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Limits {
+    pub stored_bytes: Option<i64>,
+    pub bytes_per_day: Option<i64>,
+}
+
+/// What a tenant uses, of all kinds together.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Usage {
+    used: Charge,
+    day: i64,
+    read_at: Instant,
+}
+
+/// What tenants used when it was last read, and what this process has stored since.
+#[derive(Default)]
+pub(super) struct Usages(HashMap<TenantUuid, Usage>);
+
+impl Usages {
+    fn current(&self, tenant_uuid: TenantUuid, day: i64) -> Option<Usage> {
+        self.0.get(&tenant_uuid).copied().filter(|usage| usage.day == day && usage.read_at.elapsed() < USAGE_AGE)
+    }
+
+    /// Remembers what is used after a commit.
+    pub fn record(&mut self, usages: HashMap<TenantUuid, Usage>) {
+        if self.0.len() + usages.len() > MAX_USAGES {
+            self.0.clear();
+        }
+        self.0.extend(usages);
+    }
+}
+
+#[derive(sqlx::FromRow)]
+struct UsageRow {
+    tenant_uuid: TenantUuid,
+    stored_bytes: i64,
+    day_bytes: i64,
+}
+
+/// What the tenants use, read from the database where it is not known.
+pub(super) async fn usages(
+    tx: &mut Tx,
+    known: &Usages,
+    tenants: impl Iterator<Item = TenantUuid>,
+    now: Timestamp,
+) -> Result<HashMap<TenantUuid, Usage>> {
+    let day = day_of(now);
+    let mut usages = HashMap::new();
+    let mut unknown = Vec::new();
+    for tenant_uuid in tenants.collect::<HashSet<_>>() {
+        match known.current(tenant_uuid, day) {
+            Some(usage) => drop(usages.insert(tenant_uuid, usage)),
+            None => unknown.push(tenant_uuid.0),
+        }
+    }
+    let days = vec![day; unknown.len()];
+    let rows: Vec<UsageRow> = Bulk {
+        head: "WITH given (tenant_uuid, day) AS (",
+        columns: vec![Column::Uuid(unknown), Column::Int(days)],
+        tail: ") SELECT given.tenant_uuid, \
+               CAST(COALESCE(SUM(used.bytes), 0) AS BIGINT) AS stored_bytes, \
+               CAST(COALESCE(SUM(CASE WHEN used.day = given.day THEN used.day_bytes END), 0) \
+               AS BIGINT) AS day_bytes FROM given \
+               LEFT JOIN stored_bytes used ON used.tenant_uuid = given.tenant_uuid \
+               GROUP BY given.tenant_uuid",
+    }
+    .returning(tx)
+    .await?;
+    let read_at = Instant::now();
+    usages.extend(rows.into_iter().map(|row| {
+        let used = Charge { stored: row.stored_bytes.max(0), day: row.day_bytes };
+        (row.tenant_uuid, Usage { used, day, read_at })
+    }));
+    Ok(usages)
+}
+
+impl Usage {
+    /// Counts the charge, or says which quota it exceeds.
+    pub fn admit(
+        &mut self,
+        charge: Charge,
+        limits: Limits,
+        defaults: &QuotaConfig,
+        now: Timestamp,
+    ) -> std::result::Result<(), Refusal> {
+        let stored_limit = limits.stored_bytes.unwrap_or(defaults.stored_bytes_per_tenant);
+        let day_limit = limits.bytes_per_day.unwrap_or(defaults.bytes_per_day_per_tenant);
+        let mut used = self.used;
+        used.add(charge);
+        // What stores nothing is refused by neither.
+        if charge.stored > 0 && used.stored > stored_limit {
+            return Err(Refusal::StoredBytes { used: self.used.stored, limit: stored_limit });
+        }
+        if charge.stored > 0 && used.day > day_limit {
+            let reset_secs = DAY_SECS - now.as_secs().rem_euclid(DAY_SECS);
+            return Err(Refusal::BytesPerDay { limit: day_limit, reset_secs });
+        }
+        self.used = used;
+        Ok(())
+    }
+
+    /// Counts what was stored.
+    pub fn add(&mut self, charge: Charge) {
+        self.used.add(charge);
+    }
+}
+
+/// Counts what was stored, in the order in which the rows are locked.
+pub(super) async fn record(
+    conn: &mut Conn,
+    charges: &BTreeMap<(TenantUuid, Kind), Charge>,
+    now: Timestamp,
+) -> Result<()> {
+    let count = charges.len();
+    Bulk {
+        head: "INSERT INTO stored_bytes (tenant_uuid, kind, month, bytes, day, day_bytes)",
+        columns: vec![
+            Column::Uuid(charges.keys().map(|(tenant, _)| tenant.0).collect()),
+            Column::Word(charges.keys().map(|(_, kind)| kind.name()).collect()),
+            Column::Int(vec![Month::of(now).number(); count]),
+            Column::Int(charges.values().map(|charge| charge.stored).collect()),
+            Column::Int(vec![day_of(now); count]),
+            Column::Int(charges.values().map(|charge| charge.day).collect()),
+        ],
+        tail: "ON CONFLICT (tenant_uuid, kind, month) DO UPDATE SET \
+               bytes = stored_bytes.bytes + excluded.bytes, \
+               day_bytes = CASE WHEN stored_bytes.day >= excluded.day \
+                                THEN stored_bytes.day_bytes + excluded.day_bytes \
+                                ELSE excluded.day_bytes END, \
+               day = CASE WHEN stored_bytes.day >= excluded.day \
+                          THEN stored_bytes.day ELSE excluded.day END",
+    }
+    .execute(conn)
+    .await
+    .map(drop)
+}
+
+/// Counts a record that was stored in a transaction of its own.
+pub async fn count_stored(tx: &mut Tx, tenant_uuid: TenantUuid, kind: Kind, text: &str, now: Timestamp) -> Result<()> {
+    let charge = Charge { stored: counted(text), day: counted(text) };
+    record(tx, &BTreeMap::from([((tenant_uuid, kind), charge)]), now).await
+}
+
+/// Counts bytes as no longer stored.
+pub async fn lower_stored(tx: &mut Tx, tenant_uuid: TenantUuid, kind: Kind, month: Month, bytes: i64) -> Result<()> {
+    sql("UPDATE stored_bytes SET bytes = bytes - $4 \
+         WHERE tenant_uuid = $1 AND kind = $2 AND month = $3")
+    .bind(tenant_uuid)
+    .bind(kind.name())
+    .bind(month.number())
+    .bind(bytes)
+    .run(tx)
+    .await
+}
+
+/// Counts nothing as stored of a month that is gone as a whole.
+pub async fn forget_month(tx: &mut Tx, kind: Kind, month: Month) -> Result<()> {
+    sql("DELETE FROM stored_bytes WHERE kind = $1 AND month = $2").bind(kind.name()).bind(month.number()).run(tx).await
+}
+
+/// Whether counts of months before `month` are left, of which nothing is stored any more.
+pub async fn has_months_before(conn: &mut Conn, kind: Kind, month: Month) -> Result<bool> {
+    sql("SELECT 1 FROM stored_bytes WHERE kind = $1 AND month < $2 LIMIT 1")
+        .bind(kind.name())
+        .bind(month.number())
+        .exists(conn)
+        .await
+}
+
+/// Deletes up to `limit` of them.
+pub async fn forget_months_before(tx: &mut Tx, kind: Kind, month: Month, limit: i64) -> Result<u64> {
+    sql("DELETE FROM stored_bytes WHERE (tenant_uuid, kind, month) IN \
+         (SELECT tenant_uuid, kind, month FROM stored_bytes \
+         WHERE kind = $1 AND month < $2 LIMIT $3)")
+    .bind(kind.name())
+    .bind(month.number())
+    .bind(limit)
+    .execute(tx)
+    .await
+}
+
+/// The bytes that all tenants store of a kind.
+pub async fn stored_of_kind(conn: &mut Conn, kind: Kind) -> Result<i64> {
+    sql("SELECT CAST(COALESCE(SUM(bytes), 0) AS BIGINT) FROM stored_bytes WHERE kind = $1")
+        .bind(kind.name())
+        .scalar(conn)
+        .await
+}
+
+/// The day, counted from 1970.
+const fn day_of(now: Timestamp) -> i64 {
+    now.as_secs().div_euclid(DAY_SECS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quota_is_reached_by_the_byte() {
+        let now = "2026-03-01T18:00:00Z".parse::<Timestamp>().expect("a time");
+        let defaults = QuotaConfig { stored_bytes_per_tenant: 100, bytes_per_day_per_tenant: 300 };
+        let mut usage = Usage { used: Charge { stored: 40, day: 200 }, day: day_of(now), read_at: Instant::now() };
+        let charge = |stored, day| Charge { stored, day };
+        let none = Limits::default();
+        usage.admit(charge(60, 90), none, &defaults, now).expect("just enough");
+        let refused = usage.admit(charge(1, 1), none, &defaults, now).expect_err("a full quota");
+        assert!(matches!(refused, Refusal::StoredBytes { used: 100, limit: 100 }), "{refused:?}");
+        Usage::clone(&usage).admit(charge(0, 1000), none, &defaults, now).expect("it stores nothing");
+        let own = Limits { stored_bytes: Some(1000), bytes_per_day: None };
+        let refused = usage.admit(charge(1, 11), own, &defaults, now).expect_err("a full day");
+        assert!(matches!(refused, Refusal::BytesPerDay { limit: 300, reset_secs: 21_600 }), "{refused:?}");
+        usage.admit(charge(1, 10), own, &defaults, now).expect("just enough");
+    }
+}

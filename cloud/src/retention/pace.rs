@@ -1,0 +1,114 @@
+//! How much a batch deletes, and how long the next one waits: the writer is held for less than 50
+//! milliseconds, and ingest keeps nearly all of it for itself while it needs it.
+
+use std::time::{Duration, Instant};
+
+use crate::core::Core;
+
+const FIRST_SIZE: i64 = 64;
+const LEAST_SIZE: i64 = 16;
+const MOST_SIZE: i64 = 4096;
+/// What a batch is meant to hold the writer for, its commit included.
+const WANTED_MS: f64 = 35.0;
+/// The part of it for the work before the commit, however long a commit takes.
+const LEAST_WORK_MS: f64 = 8.0;
+const MOST_WORK_MS: f64 = 20.0;
+/// How long to rest after a batch while nobody uploads, in times of what the batch took.
+const REST: f64 = 0.5;
+/// The same while the writer of ingest is busy all the time.
+const BUSY_REST: f64 = 15.0;
+
+/// How long a transaction holds the writer.
+pub struct Held {
+    began_at: Instant,
+    commits_at: Option<Instant>,
+}
+
+impl Held {
+    /// To be called when the transaction has begun.
+    pub fn begin() -> Self {
+        Self { began_at: Instant::now(), commits_at: None }
+    }
+
+    /// To be called when only the commit is left.
+    pub fn commits(&mut self) {
+        self.commits_at = Some(Instant::now());
+    }
+}
+
+/// The size of the batches of one run.
+pub struct Pace {
+    size: f64,
+    rested_at: Instant,
+    /// The busy time of ingest at that time, in seconds.
+    ingest_busy: f64,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self { size: FIRST_SIZE as f64, rested_at: Instant::now(), ingest_busy: 0.0 }
+    }
+}
+
+impl Pace {
+    pub fn new(core: &Core) -> Self {
+        Self { ingest_busy: core.metrics.ingest_busy.get(), ..Self::default() }
+    }
+
+    /// How many rows the next batch may delete.
+    pub fn size(&self) -> i64 {
+        (self.size as i64).clamp(LEAST_SIZE, MOST_SIZE)
+    }
+
+    /// Learns from a batch of so many rows, whose transaction has just ended, and rests.
+    pub async fn rest(&mut self, core: &Core, held: Held, rows: i64) {
+        let ended_at = Instant::now();
+        let commits_at = held.commits_at.unwrap_or(ended_at);
+        let (work, commit) = (commits_at - held.began_at, ended_at - commits_at);
+        core.metrics.retention_batch_duration.observe((work + commit).as_secs_f64());
+        self.learn(work, commit, rows);
+        let busy = core.metrics.ingest_busy.get();
+        let share = (busy - self.ingest_busy) / self.rested_at.elapsed().as_secs_f64().max(0.001);
+        let times = REST + (BUSY_REST - REST) * share.clamp(0.0, 1.0);
+        core.shutdown.run_until_cancelled(tokio::time::sleep((work + commit).mul_f64(times))).await;
+        self.rested_at = Instant::now();
+        self.ingest_busy = core.metrics.ingest_busy.get();
+    }
+
+    fn learn(&mut self, work: Duration, commit: Duration, rows: i64) {
+        let ms = |time: Duration| time.as_secs_f64() * 1000.0;
+        let wanted = (WANTED_MS - ms(commit)).clamp(LEAST_WORK_MS, MOST_WORK_MS);
+        let factor = (wanted / ms(work).max(0.01)).clamp(0.2, 2.0);
+        // A batch that was not full says nothing about a larger one.
+        if factor < 1.0 || rows >= self.size() {
+            self.size = (self.size * factor).clamp(LEAST_SIZE as f64, MOST_SIZE as f64);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn batches_grow_while_they_are_quick_and_shrink_when_they_are_not() {
+        let ms = Duration::from_millis;
+        let mut pace = Pace::default();
+        for _ in 0..20 {
+            pace.learn(ms(1), ms(2), pace.size());
+        }
+        assert_eq!(pace.size(), MOST_SIZE);
+        pace.learn(ms(80), ms(2), pace.size());
+        assert_eq!(pace.size(), 1024);
+        pace.learn(ms(1), ms(2), 5);
+        assert_eq!(pace.size(), 1024, "a small batch was quick because it was small");
+        for _ in 0..20 {
+            pace.learn(ms(500), ms(500), pace.size());
+        }
+        assert_eq!(pace.size(), LEAST_SIZE);
+        // Slow commits leave less time for the work, but some.
+        let mut pace = Pace { size: 100.0, ..Pace::default() };
+        pace.learn(ms(16), ms(60), 100);
+        assert_eq!(pace.size(), 50);
+    }
+}
