@@ -52,19 +52,6 @@ async fn mail_is_delivered_after_outages_of_mail_server_and_service(backend: Bac
     assert!(!text(&mail, "html").contains("src=") && !text(&mail, "html").contains("<script"));
     guest.client.post("/invitations/accept").json(&json!({"token": token})).call().await.expect(200);
 
-    // A stranger's words stay a stranger's: no header has them, and no link is in them.
-    let stranger = Tenant::create(&anyone).await;
-    let path = format!("/tenant/tenants/{}", stranger.tenant_uuid);
-    let name =
-        json!({"name": "Pay at https://evil.example/now\u{2028}Bcc: eve@evil.example <a href='//evil.example'>"});
-    stranger.client.patch(&path).json(&name).call().await.expect(200);
-    let header = json!({"name": "Acme\r\nBcc: eve@evil.example"});
-    stranger.client.patch(&path).json(&header).call().await.expect(400);
-    invite(&stranger, "ben@example.com").await;
-    let mail = server.mail_to("ben@example.com").await;
-    assert!(text(&mail, "text").contains("> Pay at https: //evil. example/now"), "{mail}");
-    assert!(!mail.to_string().contains("evil.example") && !text(&mail, "html").contains("<a href='"), "{mail}");
-
     server.stop().await;
     let late = Person::register(&anyone).await;
     invite(&tenant, &late.email).await;
@@ -129,6 +116,27 @@ async fn mail_is_kept_when_the_operator_can_fix_the_cause(backend: Backend) {
         assert_eq!(waiting(&app).await.len(), 1, "it is kept");
     }
     assert_eq!(plain.next().await, json!({"wrong_login": true}));
+}
+
+on_each_database!(words_of_a_stranger_stay_a_strangers);
+/// No header has them, and no link is in them.
+async fn words_of_a_stranger_stay_a_strangers(backend: Backend) {
+    let Some(mut server) = MailServer::start_plain().await else { return };
+    let app = service(backend, &server.url()).await;
+    let stranger = Tenant::create(&app.client()).await;
+    let path = format!("/tenant/tenants/{}", stranger.tenant_uuid);
+    let name =
+        json!({"name": "Pay at https://evil.example/now\u{2028}Bcc: eve@evil.example <a href='//evil.example'>"});
+    stranger.client.patch(&path).json(&name).call().await.expect(200);
+    let header = json!({"name": "Acme\r\nBcc: eve@evil.example"});
+    stranger.client.patch(&path).json(&header).call().await.expect(400);
+    invite(&stranger, "ben@example.com").await;
+    let mail = server.mail_to("ben@example.com").await;
+    assert!(text(&mail, "text").contains("> Pay at https: //evil. example/now"), "{mail}");
+    assert!(!mail.to_string().contains("evil.example") && !text(&mail, "html").contains("<a href='"), "{mail}");
+    for part in ["text", "html"] {
+        assert!(text(&mail, part).contains("unverified e-mail address"), "{mail}");
+    }
 }
 
 on_each_database!(permanent_refusal_ends_a_mail_and_temporary_refusal_retries_it);

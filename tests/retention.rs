@@ -157,7 +157,8 @@ async fn events_of_a_job_stay_until_the_job_is_over_for_long(backend: Backend) {
     for (revision, finished_at) in [(1_i64, Some(now)), (2, None)] {
         let job_uuid = Uuid::new_v4();
         sql("INSERT INTO hub_jobs (hub_job_uuid, hub_uuid, tenant_uuid, revision, job_type, \
-             status, force, deadline_at, attempts, event_count, created_at, updated_at, finished_at) \
+             status, force, deadline_at, attempts, event_count, created_at, updated_at, \
+             finished_at) \
              VALUES ($1, $2, $3, $4, 'APP_INSTALL', 'RUNNING', $5, $6, 1, 3, $6, $6, $7)")
         .bind(job_uuid)
         .bind(hub.hub_uuid)

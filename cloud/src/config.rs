@@ -7,14 +7,14 @@ mod files;
 mod mail;
 mod oidc;
 mod retention;
+mod settings;
 mod streams;
 
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use axum::http::HeaderValue;
-use clap::Args;
 use ipnet::IpNet;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
@@ -30,265 +30,11 @@ pub use mail::{Encryption, MailConfig};
 pub use oidc::OidcConfig;
 use retention::DEFAULT_RESERVE_BYTES;
 pub use retention::{QuotaConfig, RetentionConfig};
+pub use settings::{SETTINGS, Settings};
 pub use streams::StreamTimes;
 
-/// Heading of the settings in a command's help, which separates them from the command's own
-/// options.
-pub const SETTINGS: &str = "Settings";
-
-/// Every setting: a flag, the variable `HUB_CLOUD_<FLAG>`, and a key of the configuration file.
-/// Numbers may begin with a minus, so that the error names their setting and not an unknown flag.
-#[derive(Args, Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[command(next_help_heading = SETTINGS)]
-pub struct Settings {
-    /// Address to listen on, such as 0.0.0.0:8080 or localhost:8080; port 0 selects a free port
-    /// [default: 127.0.0.1:8080]
-    #[arg(long, global = true, env = "HUB_CLOUD_LISTEN", value_name = "ADDRESS", value_parser = listen_address)]
-    #[serde(default, deserialize_with = "listen_address_of_file")]
-    pub listen: Option<SocketAddr>,
-
-    /// `sqlite:PATH` or `postgres://user:password@host/database` [default: a file in the data
-    /// directory]
-    #[arg(long, global = true, env = "HUB_CLOUD_DATABASE_URL", hide_env_values = true, value_name = "URL")]
-    pub database_url: Option<String>,
-
-    /// Directory of the keys, the SQLite database and release files [default: hub-cloud-data]
-    #[arg(long, global = true, env = "HUB_CLOUD_DATA_DIR", value_name = "DIR")]
-    pub data_dir: Option<PathBuf>,
-
-    /// URL at which clients reach the service, if it differs from the listening address
-    #[arg(long, global = true, env = "HUB_CLOUD_PUBLIC_URL", value_name = "URL")]
-    pub public_url: Option<String>,
-
-    /// Bus between replicas, `nats://HOST:PORT`; a single replica needs none
-    #[arg(long, global = true, env = "HUB_CLOUD_BUS", hide_env_values = true, value_name = "URL")]
-    pub bus: Option<String>,
-
-    /// PEM file with the certificate chain; enables HTTPS, together with tls-key
-    #[arg(long, global = true, env = "HUB_CLOUD_TLS_CERT", value_name = "FILE")]
-    pub tls_cert: Option<PathBuf>,
-
-    /// PEM file with the private key of the certificate
-    #[arg(long, global = true, env = "HUB_CLOUD_TLS_KEY", value_name = "FILE")]
-    pub tls_key: Option<PathBuf>,
-
-    /// Whether hubs authenticate with a client certificate as well; needs tls-cert [default: off]
-    #[arg(long, global = true, env = "HUB_CLOUD_CLIENT_CERTIFICATES", value_name = "WHEN")]
-    pub client_certificates: Option<ClientCertificates>,
-
-    /// Master key that seals the secrets in the database: 64 hex digits, or several such keys
-    /// separated by commas (the first seals, all open). Replicas share it [default: master.key in
-    /// the data directory]
-    #[arg(long, global = true, env = "HUB_CLOUD_MASTER_KEY", hide_env_values = true, value_name = "HEX")]
-    pub master_key: Option<String>,
-
-    /// Uploads per minute, per tenant and kind of upload [default: 100]
-    #[arg(
-        long,
-        global = true,
-        env = "HUB_CLOUD_UPLOAD_LIMIT_PER_MINUTE",
-        value_name = "COUNT",
-        allow_negative_numbers = true
-    )]
-    pub upload_limit_per_minute: Option<u32>,
-
-    /// Maximum number of uploads in one transaction (group commit); 1 commits each upload
-    /// separately
-    /// [default: 1024]
-    #[arg(
-        long,
-        global = true,
-        env = "HUB_CLOUD_UPLOADS_PER_COMMIT",
-        value_name = "COUNT",
-        allow_negative_numbers = true
-    )]
-    pub uploads_per_commit: Option<usize>,
-
-    /// Hubs that a tenant may have, unless it has a quota of its own [default: 10000]
-    #[arg(long, global = true, env = "HUB_CLOUD_HUBS_PER_TENANT", value_name = "COUNT", allow_negative_numbers = true)]
-    pub hubs_per_tenant: Option<u32>,
-
-    /// Event streams that a tenant may have open at one replica [default: 500]
-    #[arg(
-        long,
-        global = true,
-        env = "HUB_CLOUD_STREAMS_PER_TENANT",
-        value_name = "COUNT",
-        allow_negative_numbers = true
-    )]
-    pub streams_per_tenant: Option<u32>,
-
-    /// Lifetime of a hub's access token, such as 24h [default: 24h]
-    #[arg(
-        long,
-        global = true,
-        env = "HUB_CLOUD_HUB_TOKEN_LIFETIME",
-        value_name = "DURATION",
-        allow_hyphen_values = true
-    )]
-    pub hub_token_lifetime: Option<String>,
-
-    /// Lifetime of a hub's refresh token after its last use [default: 30d]
-    #[arg(
-        long,
-        global = true,
-        env = "HUB_CLOUD_HUB_REFRESH_LIFETIME",
-        value_name = "DURATION",
-        allow_hyphen_values = true
-    )]
-    pub hub_refresh_lifetime: Option<String>,
-
-    /// Whether users may log in at this service with e-mail and password [default: true]
-    #[arg(long, global = true, env = "HUB_CLOUD_BUILTIN_LOGIN", value_name = "BOOL", action = clap::ArgAction::Set)]
-    pub builtin_login: Option<bool>,
-
-    /// Who may create an account with e-mail and password: anybody, people with a pending
-    /// invitation, or nobody [default: open]
-    #[arg(long, global = true, env = "HUB_CLOUD_REGISTRATION", value_name = "WHO")]
-    pub registration: Option<RegistrationPolicy>,
-
-    /// OpenID Connect issuer whose access tokens are accepted as well, such as
-    /// https://login.example.com
-    #[arg(long, global = true, env = "HUB_CLOUD_OIDC_ISSUER", value_name = "URL")]
-    pub oidc_issuer: Option<String>,
-
-    /// Required audience of the issuer's tokens; required with oidc-issuer
-    #[arg(long, global = true, env = "HUB_CLOUD_OIDC_AUDIENCE", value_name = "TEXT")]
-    pub oidc_audience: Option<String>,
-
-    /// Client id of `hub-cloud login` at the issuer
-    #[arg(long, global = true, env = "HUB_CLOUD_OIDC_CLIENT_ID", value_name = "TEXT")]
-    pub oidc_client_id: Option<String>,
-
-    /// Claim of the issuer's tokens that lists roles; a dot selects a member of an object [default:
-    /// roles]
-    #[arg(long, global = true, env = "HUB_CLOUD_OIDC_ROLES_CLAIM", value_name = "NAME")]
-    pub oidc_roles_claim: Option<String>,
-
-    /// Mail server, `smtp://USER:PASSWORD@HOST:PORT?tls=required` or `smtps://...` [default: none,
-    /// no mail is sent]
-    #[arg(long, global = true, env = "HUB_CLOUD_SMTP_URL", hide_env_values = true, value_name = "URL")]
-    pub smtp_url: Option<String>,
-
-    /// Sender of mail, such as `Hubs <hubs@example.com>`; required with smtp-url
-    #[arg(long, global = true, env = "HUB_CLOUD_MAIL_FROM", value_name = "ADDRESS")]
-    pub mail_from: Option<String>,
-
-    /// Origins allowed to call the service from a browser (CORS), separated by commas, such as
-    /// https://console.example.com [default: none]
-    #[arg(long, global = true, env = "HUB_CLOUD_CORS_ORIGINS", value_name = "ORIGINS")]
-    pub cors_origins: Option<String>,
-
-    /// Networks of proxies whose `X-Forwarded-For` is trusted, separated by commas, such as
-    /// 10.0.0.0/8 [default: none]
-    #[arg(long, global = true, env = "HUB_CLOUD_TRUSTED_PROXIES", value_name = "NETWORKS")]
-    pub trusted_proxies: Option<String>,
-
-    /// Store of release files: `file:///DIR`, or `s3://BUCKET/PREFIX` with credentials from the
-    /// usual AWS_* variables. Replicas share it [default: files in the data directory]
-    #[arg(long, global = true, env = "HUB_CLOUD_FILES", value_name = "URL")]
-    pub files: Option<String>,
-
-    /// Directory of the minisign public keys that verify releases: agent/*.pub and app/*.pub
-    /// [default: release-keys in the data directory]
-    #[arg(long, global = true, env = "HUB_CLOUD_RELEASE_KEYS", value_name = "DIR")]
-    pub release_keys: Option<PathBuf>,
-
-    /// How long BLE events are kept, such as 30d [default: 30d]
-    #[arg(long, global = true, env = "HUB_CLOUD_BLE_RETENTION", value_name = "DURATION", allow_hyphen_values = true)]
-    pub ble_retention: Option<String>,
-
-    /// How long telemetry is kept [default: 90d]
-    #[arg(
-        long,
-        global = true,
-        env = "HUB_CLOUD_TELEMETRY_RETENTION",
-        value_name = "DURATION",
-        allow_hyphen_values = true
-    )]
-    pub telemetry_retention: Option<String>,
-
-    /// How long the logs of hubs are kept [default: 14d]
-    #[arg(long, global = true, env = "HUB_CLOUD_LOG_RETENTION", value_name = "DURATION", allow_hyphen_values = true)]
-    pub log_retention: Option<String>,
-
-    /// How long the events of a job are kept after it is over [default: 90d]
-    #[arg(
-        long,
-        global = true,
-        env = "HUB_CLOUD_JOB_EVENT_RETENTION",
-        value_name = "DURATION",
-        allow_hyphen_values = true
-    )]
-    pub job_event_retention: Option<String>,
-
-    /// How long entries of the audit log are kept, at least 1d [default: 400d]
-    #[arg(long, global = true, env = "HUB_CLOUD_AUDIT_RETENTION", value_name = "DURATION", allow_hyphen_values = true)]
-    pub audit_retention: Option<String>,
-
-    /// Bytes that a tenant may store, unless it has a limit of its own [default: 107374182400]
-    #[arg(
-        long,
-        global = true,
-        env = "HUB_CLOUD_STORED_BYTES_PER_TENANT",
-        value_name = "BYTES",
-        allow_negative_numbers = true
-    )]
-    pub stored_bytes_per_tenant: Option<u64>,
-
-    /// Bytes that a tenant may upload in a day, unless it has a limit of its own [default:
-    /// 10737418240]
-    #[arg(
-        long,
-        global = true,
-        env = "HUB_CLOUD_BYTES_PER_DAY_PER_TENANT",
-        value_name = "BYTES",
-        allow_negative_numbers = true
-    )]
-    pub bytes_per_day_per_tenant: Option<u64>,
-
-    /// Bytes of the database's disk held back for what has to go on when it is full; 0 for none
-    /// [default: 67108864]
-    #[arg(
-        long,
-        global = true,
-        env = "HUB_CLOUD_STORAGE_RESERVE_BYTES",
-        value_name = "BYTES",
-        allow_negative_numbers = true
-    )]
-    pub storage_reserve_bytes: Option<u64>,
-
-    /// Log level: error, warn, info, debug, or a filter such as hub_cloud=debug [default: info for
-    /// the service, warn for its libraries and for other commands]
-    #[arg(long, global = true, env = "HUB_CLOUD_LOG", value_name = "FILTER")]
-    pub log: Option<String>,
-
-    /// Format of all lines of the log [default: auto]
-    #[arg(long, global = true, env = "HUB_CLOUD_LOG_FORMAT", value_name = "FORMAT")]
-    pub log_format: Option<LogFormat>,
-
-    /// Requests to log: off, errors (4xx and 5xx), all, or a share such as 0.01, to which every 5xx
-    /// is added [default: off]
-    #[arg(long, global = true, env = "HUB_CLOUD_ACCESS_LOG", value_name = "WHICH")]
-    pub access_log: Option<String>,
-}
-
-/// An address and a port, or a host name and a port. Of several addresses the first of IPv4 is used:
-/// `localhost` is 127.0.0.1.
-fn listen_address(text: &str) -> Result<SocketAddr, String> {
-    let resolved = text.to_socket_addrs().map_err(|_| {
-        "must be an address or host name of this machine, and a port, such as 127.0.0.1:8080".to_owned()
-    })?;
-    let addresses: Vec<SocketAddr> = resolved.collect();
-    let first = addresses.iter().find(|address| address.is_ipv4()).or_else(|| addresses.first());
-    first.copied().ok_or_else(|| "has no address".to_owned())
-}
-
-fn listen_address_of_file<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<SocketAddr>, D::Error> {
-    let text = String::deserialize(deserializer)?;
-    listen_address(&text).map(Some).map_err(|error| serde::de::Error::custom(format!("listen {error}")))
-}
+/// A hub reports its adapters and apps when they change, and every few minutes.
+const HUB_REPORTS_PER_MINUTE: i64 = 120;
 
 /// The validated settings, with defaults filled in.
 #[derive(Clone, Debug)]
@@ -306,6 +52,9 @@ pub struct Config {
     pub hubs_per_tenant: i64,
     pub streams_per_tenant: i64,
     pub stream_times: StreamTimes,
+    /// Reports that a hub may send in a minute; no setting.
+    pub hub_reports_per_minute: i64,
+    pub body_memory_bytes: usize,
     pub hub_token_lifetime: Duration,
     pub hub_refresh_lifetime: Duration,
     pub builtin_login: bool,
@@ -474,6 +223,10 @@ impl Config {
         if streams_per_tenant == 0 {
             return Err(ConfigError("streams-per-tenant must be 1 or more".into()));
         }
+        let body_memory_mib = flags.body_memory_mib.or(file.body_memory_mib).unwrap_or(256);
+        if !(128..=65_536).contains(&body_memory_mib) {
+            return Err(ConfigError("body-memory-mib must be 128 to 65536".into()));
+        }
         let oidc = oidc(
             flags.oidc_issuer.or(file.oidc_issuer),
             flags.oidc_audience.or(file.oidc_audience),
@@ -506,6 +259,8 @@ impl Config {
             hubs_per_tenant: i64::from(hubs_per_tenant),
             streams_per_tenant: i64::from(streams_per_tenant),
             stream_times: StreamTimes::default(),
+            hub_reports_per_minute: HUB_REPORTS_PER_MINUTE,
+            body_memory_bytes: (body_memory_mib as usize) << 20,
             hub_token_lifetime: lifetime(
                 "hub-token-lifetime",
                 flags.hub_token_lifetime.as_deref(),

@@ -8,6 +8,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::bodies::Bodies;
 use crate::bus::Bus;
 use crate::clock::Clock;
 use crate::config::Config;
@@ -15,6 +16,7 @@ use crate::db::Db;
 use crate::metrics::Metrics;
 use crate::sealing::Sealer;
 use crate::storage::Storage;
+use crate::turns::WriteTurns;
 
 #[derive(Clone)]
 pub struct Core(Arc<Inner>);
@@ -28,6 +30,10 @@ pub struct Inner {
     pub metrics: Metrics,
     /// Whether there is room to store more.
     pub storage: Storage,
+    /// What bodies may use of memory and threads.
+    pub bodies: Bodies,
+    /// How often hubs and logins may cause a write.
+    pub turns: WriteTurns,
     /// Wakes the task runner, see [`crate::tasks::enqueue`].
     pub task_wake: Notify,
     /// Cancelled when the service is to end: streams close, and workers finish their current work.
@@ -47,6 +53,8 @@ impl Deref for Core {
 
 impl Core {
     pub fn new(config: Config, db: Db, clock: Clock, sealer: Sealer, bus: Bus) -> Self {
+        let bodies = Bodies::new(config.body_memory_bytes);
+        let reports_per_minute = config.hub_reports_per_minute;
         Self(Arc::new(Inner {
             config,
             db,
@@ -55,6 +63,8 @@ impl Core {
             bus,
             metrics: Metrics::new(),
             storage: Storage::default(),
+            bodies,
+            turns: WriteTurns::new(reports_per_minute),
             task_wake: Notify::new(),
             shutdown: CancellationToken::new(),
             stop_ingest: CancellationToken::new(),

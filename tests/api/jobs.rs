@@ -542,10 +542,10 @@ async fn job_events_are_deleted_long_after_the_job_ended(backend: Backend) {
     };
     let pass = |days: i64| micros.fetch_add(days * 24 * 3600 * SECOND, Ordering::Relaxed);
     pass(89);
-    upkeep_of(app, "upkeep.hub_job_events").await;
+    upkeep_of(app, "retention.job_events").await;
     assert_eq!((events(over).await, events(open).await), (3, 1));
     pass(2);
-    upkeep_of(app, "upkeep.hub_job_events").await;
+    upkeep_of(app, "retention.job_events").await;
     assert_eq!((events(over).await, events(open).await), (0, 1));
     assert_eq!(tenant.status(hub, over).await, "SUCCEEDED", "the job itself stays");
 }

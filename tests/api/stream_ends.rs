@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use hub_cloud::authz::permission::Role;
 use hub_cloud::config::{Settings, StreamTimes};
 use hub_cloud::db::sql;
-use hub_tests::hub::events;
 use hub_tests::{Backend, Call, Client, Options, Person, SimulatedHub, Tenant, TestApp, on_each_database};
 use reqwest::header::HeaderName;
 use rustix::net::{AddressFamily, SocketType, connect, socket, sockopt};
@@ -16,10 +15,11 @@ use serde_json::json;
 
 const BLE: &str = "/tenant/stream/ble/events";
 const PATIENCE: Duration = Duration::from_secs(20);
-/// What is stored before a reader comes; far more than the buffers between it and the service hold.
-const STORED: usize = 6_000;
-/// The least that these events have as a stream.
-const STORED_BYTES: usize = STORED * 1_000;
+/// Log entries that are stored before a reader comes, and the bytes of each: far more than the
+/// buffers between it and the service hold.
+const ENTRIES: usize = 80;
+const ENTRY_BYTES: usize = 100_000;
+const STORED_BYTES: usize = ENTRIES * ENTRY_BYTES;
 
 const LONG: Duration = Duration::from_secs(3_600);
 /// Everything takes for ever; each test shortens what it is about.
@@ -31,10 +31,11 @@ const ENDLESS: StreamTimes = StreamTimes {
     farewell: Duration::from_millis(200),
 };
 
-/// A service with stored events.
+/// A service with stored log entries of a hub.
 struct Past {
     app: TestApp,
     tenant: Tenant,
+    stream: String,
 }
 
 impl Past {
@@ -42,16 +43,12 @@ impl Past {
         let app = TestApp::configured(backend, Options::default(), |config| config.stream_times = times).await;
         let tenant = Tenant::create(&app.client()).await;
         let hub = SimulatedHub::claim(&tenant).await;
-        for _ in 0..STORED / 1_000 {
-            let mut upload = events(1_000);
-            for event in &mut upload.events {
-                event.payload.name = Some("x".repeat(200));
-                event.payload.service_uuids =
-                    (0..20).map(|n| format!("0000{n:04x}-0000-1000-8000-00805f9b34fb")).collect();
-            }
-            hub.upload(&upload).await.expect(201);
+        let entries = vec![json!({"text": "x".repeat(ENTRY_BYTES)}); ENTRIES / 4];
+        for _ in 0..4 {
+            hub.client.post(&format!("/v1/hubs/{}/logs", hub.hub_uuid)).json(&entries).call().await.expect(204);
         }
-        Self { app, tenant }
+        let stream = format!("/tenant/stream/hubs/{}/logs", hub.hub_uuid);
+        Self { app, tenant, stream }
     }
 
     fn open_streams(&self) -> i64 {
@@ -61,7 +58,7 @@ impl Past {
     /// Reads from the beginning, over a connection with small buffers. Returns once the service has
     /// begun to send.
     fn reader(&self, client: &Client) -> SlowReader {
-        let reader = SlowReader::open(client);
+        let reader = SlowReader::open(client, &self.stream);
         assert_eq!(self.open_streams(), 1);
         reader
     }
@@ -82,14 +79,14 @@ struct SlowReader {
 }
 
 impl SlowReader {
-    fn open(client: &Client) -> Self {
+    fn open(client: &Client, path: &str) -> Self {
         let address: std::net::SocketAddr = client.url.trim_start_matches("http://").parse().expect("an address");
         let fd = socket(AddressFamily::INET, SocketType::STREAM, None).expect("a socket");
         // Set before connecting, so that the window is small from the start.
         sockopt::set_socket_recv_buffer_size(&fd, 16_384).expect("a small buffer");
         connect(&fd, &address).expect("a connection");
         let mut socket = TcpStream::from(fd);
-        let mut head = format!("GET {BLE} HTTP/1.1\r\nhost: test\r\nlast-event-id: 2000-01-01T00:00:00Z\r\n");
+        let mut head = format!("GET {path} HTTP/1.1\r\nhost: test\r\nlast-event-id: 2000-01-01T00:00:00Z\r\n");
         for (name, value) in &client.headers {
             head += &format!("{name}: {}\r\n", value.to_str().expect("ASCII"));
         }
@@ -135,7 +132,7 @@ async fn catching_up_stream_ends_when_its_reader_may_read_no_longer(backend: Bac
     let persona = past.tenant.let_in(&member, Role::Viewer).await;
     let key = past.tenant.api_key(json!({"scopes": ["ble:read", "hubs:read"]})).await;
     let keys = format!("/tenant/api-keys/{}", key.api_key_id);
-    let other = past.tenant.api_key(json!({"scopes": ["ble:read"]})).await;
+    let other = past.tenant.api_key(json!({"scopes": ["hubs:read"]})).await;
     let owner = &past.tenant.client;
 
     let reading = tokio::spawn(past.reader(&member.client.tenant(past.tenant.tenant_uuid)).dawdle());
@@ -143,17 +140,17 @@ async fn catching_up_stream_ends_when_its_reader_may_read_no_longer(backend: Bac
     assert!(owner.delete(&path).call().await.status.is_success());
     past.until_no_stream_is_open("its reader is no member").await;
     let text = reading.await.expect("an end");
-    assert!(text.len() < STORED_BYTES, "all events were sent");
+    assert!(text.len() < STORED_BYTES, "everything was sent");
 
     let reading = tokio::spawn(past.reader(&key.client).dawdle());
-    owner.put(&keys).json(&json!({"scopes": ["hubs:read"]})).call().await.expect(200);
+    owner.put(&keys).json(&json!({"scopes": ["ble:read"]})).call().await.expect(200);
     past.until_no_stream_is_open("its key has lost the scope").await;
-    assert!(reading.await.expect("an end").len() < STORED_BYTES, "all events were sent");
+    assert!(reading.await.expect("an end").len() < STORED_BYTES, "everything was sent");
 
     let reading = tokio::spawn(past.reader(&other.client).dawdle());
     owner.delete(&format!("/tenant/api-keys/{}", other.api_key_id)).call().await.expect(200);
     past.until_no_stream_is_open("its key is no longer active").await;
-    assert!(reading.await.expect("an end").len() < STORED_BYTES, "all events were sent");
+    assert!(reading.await.expect("an end").len() < STORED_BYTES, "everything was sent");
 }
 
 on_each_database!(catching_up_stream_has_heartbeats_and_an_end);
@@ -162,9 +159,9 @@ async fn catching_up_stream_has_heartbeats_and_an_end(backend: Backend) {
     let past = Past::new(backend, times).await;
     let text = past.reader(&past.tenant.client).dawdle().await;
     past.until_no_stream_is_open("its time is over").await;
-    assert!(text.len() < STORED_BYTES, "all events were sent");
+    assert!(text.len() < STORED_BYTES, "everything was sent");
     assert!(text.contains(": ping\n\n"), "no heartbeat in {} bytes", text.len());
-    assert!(text.contains("event: ble_event\n"), "no event");
+    assert!(text.contains("event: hub_log\n"), "no entry");
 }
 
 on_each_database!(stream_ends_although_its_reader_does_not_read);
@@ -181,7 +178,7 @@ async fn stream_ends_although_its_reader_does_not_read(backend: Backend) {
         let slow_readers = past.app.app.metrics.stream_slow_readers.get();
         assert_eq!(slow_readers, u64::from(times.stall == second));
         while reader.read() {}
-        assert!(reader.text.len() < STORED_BYTES, "all events were sent");
+        assert!(reader.text.len() < STORED_BYTES, "everything was sent");
     }
     let past = Past::new(backend, ENDLESS).await;
     let _reader = past.reader(&past.tenant.client);
@@ -194,7 +191,7 @@ async fn a_stream_without_news_is_no_stalled_one(backend: Backend) {
     let times = StreamTimes { stall: Duration::from_millis(300), heartbeat: Duration::from_millis(100), ..ENDLESS };
     let app = TestApp::configured(backend, Options::default(), |config| config.stream_times = times).await;
     let tenant = Tenant::create(&app.client()).await;
-    let mut reader = SlowReader::open(&tenant.client);
+    let mut reader = SlowReader::open(&tenant.client, BLE);
     while reader.text.matches(": ping").count() < 10 {
         assert!(reader.read(), "the stream goes on");
     }

@@ -7,6 +7,7 @@ mod desired;
 mod fleet;
 mod group_commit;
 mod ingest;
+mod memory;
 mod raw;
 mod release;
 mod retention;
@@ -26,6 +27,7 @@ usage: bench [NAME...] [--backend sqlite|postgres] [--full]
   auth          what knowing and allowing a caller adds to a request, beside the same request without
   audit         filtered pages of a million audit entries, beside a look-up by primary key
   retention     a fleet's uploads while old events are deleted, beside the same without
+  memory        resident at rest, at 50,000 events/s, under hostile uploads and logins, and a minute after each
   release       a release of 500 MiB up and down: memory of the service, beside copying the file
   start         start of the service on an existing database
   agent         what an advertisement costs the agent, beside bleak on the same bus (by itself, or with no name given)
@@ -44,9 +46,8 @@ fn main() {
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
-            "ingest" | "group-commit" | "retention" | "stream" | "desired" | "auth" | "audit" | "release" | "start" => {
-                names.push(argument)
-            }
+            "ingest" | "group-commit" | "retention" | "stream" | "desired" | "auth" | "audit" | "memory"
+            | "release" | "start" => names.push(argument),
             "--full" => is_full = true,
             "--backend" => match arguments.next().as_deref() {
                 Some("sqlite") => backends.retain(|backend| *backend == Backend::Sqlite),
@@ -85,6 +86,9 @@ fn main() {
             }
             if wanted("audit") {
                 audit::run(backend).await;
+            }
+            if wanted("memory") {
+                memory::run(backend).await;
             }
             if wanted("release") {
                 release::run(backend).await;

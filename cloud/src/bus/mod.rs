@@ -25,13 +25,13 @@ fn log_change(is_away: &AtomicBool, event: &async_nats::Event) {
             tracing::warn!("the bus is back");
         }
         async_nats::Event::Connected => tracing::info!("connected to the bus"),
-        async_nats::Event::Disconnected | async_nats::Event::ClientError(_) => {
-            if !is_away.swap(true, Ordering::Relaxed) {
-                tracing::warn!(
-                    reason = %event,
-                    "the bus is away; changes of other replicas are found by polling until it is back"
-                );
-            }
+        async_nats::Event::Disconnected | async_nats::Event::ClientError(_)
+            if !is_away.swap(true, Ordering::Relaxed) =>
+        {
+            tracing::warn!(
+                reason = %event,
+                "the bus is away; changes of other replicas are found by polling until it is back"
+            );
         }
         _ => {}
     }

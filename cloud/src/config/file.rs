@@ -60,6 +60,10 @@ fn is_refused(key: &str, value: &toml::Value) -> bool {
 
 /// What was expected. The rest of the message quotes the value, which may be a secret.
 fn reason(message: &str) -> String {
+    // What `listen_address_of_file` says repeats nothing.
+    if let Some(own) = message.strip_prefix("listen ") {
+        return own.trim_end().to_owned();
+    }
     let quotes = ["invalid type", "invalid value", "unknown variant"].iter().any(|start| message.starts_with(start));
     match message.rsplit_once(", expected ") {
         Some((_, expected)) if quotes => format!("must be {}", expected.trim_end()),

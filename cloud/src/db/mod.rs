@@ -16,6 +16,7 @@ pub mod sql;
 use std::ops::{Deref, DerefMut};
 use std::path::Path;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -25,6 +26,7 @@ use sqlx::sqlite::{
     SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
 };
 use sqlx::{ConnectOptions, Connection, Postgres, Sqlite, Transaction};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::error::Result;
 use dialect::Dialect;
@@ -33,6 +35,9 @@ pub use sql::{Arg, DbRow, Direction, MAX_COUNT, Slice, Sql, sql};
 
 /// How long a request waits for a connection before it is answered 503.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// Transactions that may wait for SQLite's one writing connection.
+const MAX_WAITING: usize = 1024;
 
 /// A handle to the database; cheap to clone.
 #[derive(Clone)]
@@ -43,7 +48,32 @@ pub enum Db {
     Sqlite {
         writer: SqlitePool,
         reader: SqlitePool,
+        lane: Lane,
     },
+}
+
+/// The queue of all transactions but those of uploads before the one writing connection of SQLite.
+/// Only the first in the queue waits for the connection itself, which serves whoever comes first,
+/// so uploads wait for at most one other transaction, however many there are.
+#[derive(Clone)]
+pub struct Lane {
+    waiting: Arc<Semaphore>,
+    first: Arc<Semaphore>,
+}
+
+impl Lane {
+    fn new() -> Self {
+        Self { waiting: Arc::new(Semaphore::new(MAX_WAITING)), first: Arc::new(Semaphore::new(1)) }
+    }
+
+    /// Waits to be the first. The transaction holds the place until it ends.
+    async fn enter(&self) -> std::result::Result<OwnedSemaphorePermit, sqlx::Error> {
+        let _waiting = self.waiting.try_acquire().map_err(|_| sqlx::Error::PoolTimedOut)?;
+        match tokio::time::timeout(ACQUIRE_TIMEOUT, self.first.clone().acquire_owned()).await {
+            Ok(Ok(place)) => Ok(place),
+            _ => Err(sqlx::Error::PoolTimedOut),
+        }
+    }
 }
 
 impl Db {
@@ -129,7 +159,7 @@ impl Db {
             .max_connections(8)
             .acquire_timeout(ACQUIRE_TIMEOUT)
             .connect_lazy_with(options.pragma("query_only", "ON"));
-        Ok(Self::Sqlite { writer, reader })
+        Ok(Self::Sqlite { writer, reader, lane: Lane::new() })
     }
 
     pub fn dialect(&self) -> Dialect {
@@ -163,6 +193,17 @@ impl Db {
     /// A transaction to write in. Dropped without a commit, it leaves nothing behind.
     pub fn begin(&self) -> BoxFuture<'_, Result<Tx>> {
         Box::pin(async move {
+            let place = match self {
+                Self::Postgres(_) => None,
+                Self::Sqlite { lane, .. } => Some(lane.enter().await?),
+            };
+            Ok(Tx { place, ..self.begin_first().await? })
+        })
+    }
+
+    /// As [`Db::begin`], ahead of all that wait there. For uploads alone: there is one at a time.
+    pub fn begin_first(&self) -> BoxFuture<'_, Result<Tx>> {
+        Box::pin(async move {
             let conn = match self {
                 Self::Postgres(pool) => Conn::PostgresTx(match pool.try_begin().await? {
                     Some(tx) => tx,
@@ -170,7 +211,7 @@ impl Db {
                 }),
                 Self::Sqlite { writer, .. } => Conn::SqliteTx(Box::pin(writer.begin_with("BEGIN IMMEDIATE")).await?),
             };
-            Ok(Tx { conn, effects: Vec::new() })
+            Ok(Tx { conn, effects: Vec::new(), place: None })
         })
     }
 
@@ -179,7 +220,7 @@ impl Db {
         let counts = |name, open: u32, idle: usize| (name, i64::from(open), i64::try_from(idle).unwrap_or(i64::MAX));
         match self {
             Self::Postgres(pool) => vec![counts("postgres", pool.size(), pool.num_idle())],
-            Self::Sqlite { writer, reader } => vec![
+            Self::Sqlite { writer, reader, .. } => vec![
                 counts("writer", writer.size(), writer.num_idle()),
                 counts("reader", reader.size(), reader.num_idle()),
             ],
@@ -195,7 +236,7 @@ impl Db {
     pub async fn close(&self) {
         match self {
             Self::Postgres(pool) => pool.close().await,
-            Self::Sqlite { writer, reader } => {
+            Self::Sqlite { writer, reader, .. } => {
                 reader.close().await;
                 writer.close().await;
             }
@@ -267,6 +308,8 @@ pub trait CommitEntry: Send {
 pub struct Tx {
     conn: Conn,
     effects: Vec<BoxFuture<'static, ()>>,
+    /// Of a transaction that came through the lane. Dropped after the connection.
+    place: Option<OwnedSemaphorePermit>,
 }
 
 impl Tx {
@@ -299,6 +342,8 @@ impl Tx {
                 // A Tx is only ever built around a transaction.
                 Conn::Postgres(_) | Conn::Sqlite(_) => {}
             }
+            // Effects may wait; the next transaction does not wait for them.
+            drop(self.place);
             for effect in self.effects {
                 effect.await;
             }

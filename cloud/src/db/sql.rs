@@ -239,6 +239,26 @@ impl Sql {
         Ok((rows, self.count(conn).await?))
     }
 
+    /// How many bytes of text the column has on one page of the list, for rows that may be large.
+    pub async fn page_bytes(
+        &self,
+        conn: &mut Conn,
+        column: &'static str,
+        order: &[&'static str],
+        Slice { size, offset }: Slice,
+    ) -> Result<i64> {
+        let mut sizes = sql("SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT) \
+             FROM (SELECT OCTET_LENGTH(")
+        .push(column)
+        .push(") AS size ")
+        .append(self)
+        .push(" ORDER BY ");
+        for &piece in order {
+            sizes = sizes.push(piece);
+        }
+        sizes.push(" LIMIT ").push_bind(size).push(" OFFSET ").push_bind(offset).push(") AS page").scalar(conn).await
+    }
+
     /// How many rows this FROM and WHERE find, counted up to [`MAX_COUNT`].
     pub async fn count(self, conn: &mut Conn) -> Result<i64> {
         let counted = sql("SELECT COUNT(*) FROM (SELECT 1 AS one ").append(&self);

@@ -6,14 +6,18 @@ use aide::generate::GenContext;
 use aide::openapi::Operation;
 use axum::extract::path::ErrorKind;
 use axum::extract::rejection::{PathRejection, RawPathParamsRejection};
-use axum::extract::{FromRequest, FromRequestParts, RawPathParams, Request};
+use axum::extract::{FromRef, FromRequest, FromRequestParts, RawPathParams, Request};
 use axum::http::request::Parts;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
 use super::body;
+use super::client_address;
 use super::describe::may_fail;
 use super::strict::Strict;
+use crate::bodies::INLINE_BYTES;
+use crate::budget::Holder;
+use crate::core::Core;
 use crate::error::{Error, Result};
 
 /// Path parameters: one of the structures of `paths`.
@@ -178,12 +182,29 @@ impl<T: JsonSchema> OperationInput for Query<T> {
 #[derive(Debug)]
 pub struct Json<T>(pub T);
 
-impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
+impl<T, S> FromRequest<S> for Json<T>
+where
+    T: DeserializeOwned + Send + 'static,
+    S: Send + Sync,
+    Core: FromRef<S>,
+{
     type Rejection = Error;
 
-    async fn from_request(request: Request, _: &S) -> Result<Self> {
-        let bytes = body::read_json(request).await?;
-        parse_json(&bytes).map(Self)
+    async fn from_request(request: Request, state: &S) -> Result<Self> {
+        let core = Core::from_ref(state);
+        let mut held = core.bodies.arriving.hold(Holder::address(client_address::current()));
+        let bytes = body::read_json(request, &mut held).await?;
+        let parsed = match bytes.len() {
+            ..=INLINE_BYTES => parse_json(&bytes),
+            _ => {
+                let parse = move || {
+                    let _held = held;
+                    parse_json(&bytes)
+                };
+                core.bodies.work(parse).await?
+            }
+        };
+        parsed.map(Self)
     }
 }
 
@@ -238,8 +259,8 @@ pub fn plain(message: &str) -> String {
     format!("{found}, expected {expected}")
 }
 
-/// The failures of reading a body.
-pub const BODY_FAILURES: [u16; 4] = [400, 408, 413, 415];
+/// The failures of reading a body, besides 503, which every operation has.
+pub const BODY_FAILURES: [u16; 5] = [400, 408, 413, 415, 429];
 
 impl<T: JsonSchema> OperationInput for Json<T> {
     fn operation_input(ctx: &mut GenContext, operation: &mut Operation) {

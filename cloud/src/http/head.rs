@@ -11,15 +11,13 @@ use crate::error::{Error, Result};
 const MAX_HEADERS: usize = 64;
 const MAX_HEAD_BYTES: usize = 48 * 1024;
 
-/// Headers that have one value.
-const SINGLE: [&str; 9] = [
-    "Authorization",
+/// Headers that have one value. Whoever reads a credential refuses a second one with 401.
+const SINGLE: [&str; 7] = [
     "Content-Encoding",
     "Content-Length",
     "Content-Type",
     "Idempotency-Key",
     "Last-Event-ID",
-    "X-API-Key",
     "X-Request-Id",
     "X-Tenant-UUID",
 ];
@@ -65,7 +63,10 @@ fn check_host(request: &Request) -> Result<()> {
 fn is_host(value: &HeaderValue) -> bool {
     let Some(authority) = value.to_str().ok().and_then(|text| text.parse::<Authority>().ok()) else { return false };
     let Some(port) = authority.as_str().strip_prefix(authority.host()) else { return false };
-    !authority.host().is_empty() && (port.is_empty() || authority.port_u16().is_some())
+    // A proxy joins several values with a comma.
+    !authority.host().is_empty()
+        && !authority.host().contains(',')
+        && (port.is_empty() || authority.port_u16().is_some())
 }
 
 #[cfg(test)]

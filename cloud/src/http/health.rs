@@ -85,6 +85,7 @@ impl OperationOutput for Metrics {
 
 /// OpenMetrics for clients whose `Accept` names it, else the text format of Prometheus.
 async fn metrics(_: Public, State(core): State<Core>, headers: HeaderMap) -> Result<Metrics> {
+    core.metrics.body_memory_bytes.set(i64::try_from(core.bodies.used_bytes()).unwrap_or(i64::MAX));
     let accept = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
     Ok(match accept.contains("application/openmetrics-text") {
         true => Metrics {

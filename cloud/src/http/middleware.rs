@@ -8,8 +8,8 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use tracing::Instrument;
 
-use super::compression::{self, Accepted};
-use super::{access_log, client_address, head, hygiene, remainder};
+use super::compression::Accepted;
+use super::{access_log, client_address, head, hygiene, outgoing, remainder};
 use crate::core::Core;
 use crate::error::{Error, FoundStorageFull};
 use crate::metrics::Measured;
@@ -32,6 +32,7 @@ async fn serve(core: Core, request: Request, next: Next) -> Response {
     let policy = hygiene::content_policy(request.uri().path());
     let limit = hygiene::time_limit(request.uri().path());
     let accepted = Accepted::of(request.headers());
+    let holder = outgoing::holder(request.headers());
     let (request, remainder) = remainder::borrow_body(request);
     let is_full = core.storage.is_full();
     let response = match head::check(&request) {
@@ -52,7 +53,7 @@ async fn serve(core: Core, request: Request, next: Next) -> Response {
         core.storage.report_full();
     }
     // Boxed: no waiting request has room for it.
-    let mut response = Box::pin(compression::compress(response, accepted)).await;
+    let mut response = Box::pin(outgoing::finish(&core, holder, response, accepted)).await;
     hygiene::secure(&mut response, policy, core.config.is_https());
     access_log::write(core.config.access_log, measured.route(), caller, response.status(), measured.duration());
     measured.end(&core.metrics, response.status());

@@ -20,6 +20,7 @@ pub mod json;
 mod middleware;
 pub mod openapi;
 pub mod operation;
+mod outgoing;
 pub mod page;
 pub mod paths;
 mod remainder;

@@ -3,6 +3,7 @@
 //! the database.
 
 use std::collections::HashSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hub_protocol::{HubUuid, TenantUuid};
@@ -12,6 +13,8 @@ use super::{Kind, Record};
 
 /// Commits that may wait for the publisher.
 const QUEUE_COMMITS: usize = 256;
+/// The memory of their records, beyond which further commits are not queued.
+const QUEUE_BYTES: usize = 16 * 1024 * 1024;
 
 /// One tenant's log of one kind of record.
 pub type LogKey = (TenantUuid, Kind);
@@ -38,8 +41,27 @@ pub struct CommittedRecord {
 #[derive(Clone)]
 pub struct Commits(Arc<Inner>);
 
+/// The announced commits, for the publisher.
+pub struct Queued {
+    commits: mpsc::Receiver<Vec<Commit>>,
+    bytes: Arc<AtomicUsize>,
+}
+
+impl Queued {
+    pub async fn recv(&mut self) -> Option<Vec<Commit>> {
+        let commits = self.commits.recv().await?;
+        self.bytes.fetch_sub(bytes_of(&commits), Ordering::Relaxed);
+        Some(commits)
+    }
+}
+
+fn bytes_of(commits: &[Commit]) -> usize {
+    commits.iter().flat_map(|commit| &commit.records).map(|committed| committed.record.bytes()).sum()
+}
+
 struct Inner {
     sender: mpsc::Sender<Vec<Commit>>,
+    queued_bytes: Arc<AtomicUsize>,
     followed: Mutex<HashSet<LogKey>>,
     /// Whether every commit is announced, because other replicas may follow a log that this
     /// one does not.
@@ -47,9 +69,11 @@ struct Inner {
 }
 
 impl Commits {
-    pub fn new(announces_all: bool) -> (Self, mpsc::Receiver<Vec<Commit>>) {
-        let (sender, receiver) = mpsc::channel(QUEUE_COMMITS);
-        (Self(Arc::new(Inner { sender, followed: Mutex::default(), announces_all })), receiver)
+    pub fn new(announces_all: bool) -> (Self, Queued) {
+        let (sender, commits) = mpsc::channel(QUEUE_COMMITS);
+        let bytes = Arc::new(AtomicUsize::new(0));
+        let inner = Inner { sender, queued_bytes: bytes.clone(), followed: Mutex::default(), announces_all };
+        (Self(Arc::new(inner)), Queued { commits, bytes })
     }
 
     /// Announces commits. Never waits.
@@ -59,8 +83,14 @@ impl Commits {
             let followed = self.followed();
             commits.retain(|commit| followed.contains(&(commit.tenant_uuid, commit.kind)));
         }
-        if !commits.is_empty() {
-            let _ = self.0.sender.try_send(commits);
+        if commits.is_empty() {
+            return;
+        }
+        let bytes = bytes_of(&commits);
+        let waiting = self.0.queued_bytes.fetch_add(bytes, Ordering::Relaxed);
+        let has_room = waiting == 0 || waiting + bytes <= QUEUE_BYTES;
+        if !has_room || self.0.sender.try_send(commits).is_err() {
+            self.0.queued_bytes.fetch_sub(bytes, Ordering::Relaxed);
         }
     }
 

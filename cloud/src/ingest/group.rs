@@ -63,7 +63,7 @@ fn ids_of(pending: &Pending) -> i64 {
 }
 
 pub(super) async fn commit(core: &Core, group: &[Pending], touches: &Touches, known: &Usages) -> Result<Outcome> {
-    let mut tx = core.db.begin().await?;
+    let mut tx = core.db.begin_first().await?;
     let now = core.clock.now();
     let refused = tokens_not_in_force(&mut tx, group).await?;
     let in_force: Vec<bool> = group.iter().map(|pending| !refused.contains(&token_of(pending))).collect();
@@ -158,7 +158,7 @@ async fn advance_clocks(
     let mut requested: BTreeMap<ClockKey, (i64, i64)> = BTreeMap::new();
     for (pending, _) in group.iter().zip(in_force).filter(|(_, in_force)| **in_force) {
         let (requests, ids) = requested.entry((pending.upload.hub.tenant_uuid, pending.upload.kind)).or_default();
-        *requests += 1;
+        *requests += i64::from(pending.is_counted);
         *ids += ids_of(pending);
     }
     let now_micros = now.as_micros();
@@ -235,14 +235,14 @@ fn admit(
         };
         let (count, next_id) = counted.entry(key).or_insert((range.requests_before, range.first_id));
         let first_id = *next_id;
-        *count += 1;
+        *count += i64::from(pending.is_counted);
         *next_id += ids_of(pending);
         let limit = range.upload_limit.unwrap_or(core.config.upload_limit_per_minute);
         let rate_limit = RateLimit { limit, remaining: (limit - *count).max(0), reset_secs: secs_left(now) };
         if *count >= limit {
             exhausted.insert(key, limit);
         }
-        if *count > limit {
+        if *count > limit && pending.is_counted {
             verdicts.push(Verdict::Refuse(Refusal::RateLimited(rate_limit)));
             continue;
         }

@@ -2,12 +2,13 @@
 //! The writer commits all uploads that have queued up in one transaction, and responses are sent
 //! only after that. So all uploads in flight share the cost of a commit, and no acknowledged upload
 //! can be lost. The queue is bounded: when it is full, hubs are told to retry, and their spools
-//! keep the data.
+//! keep the data. A large upload takes several transactions, so that no other one waits long.
 
 mod body;
 mod commits;
 mod group;
 mod kinds;
+mod parts;
 mod quota;
 mod retention;
 mod single;
@@ -25,12 +26,14 @@ use hub_protocol::{TenantUuid, Timestamp};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::authn::hub::Hub;
+use crate::budget::Held;
 use crate::core::Core;
 use crate::error::{Error, Result};
+use crate::http::body::no_memory;
 use crate::http::describe::{may_fail, rate_limit_headers};
 
 pub use body::{HubUpload, UploadBody};
-pub use commits::{Commit, Commits, CommittedRecord, LogKey};
+pub use commits::{Commit, Commits, CommittedRecord, LogKey, Queued};
 pub use kinds::Kind;
 pub use quota::{count_stored, forget_month, forget_months_before, has_months_before, lower_stored, stored_of_kind};
 pub use retention::{Holder, holders, log_of};
@@ -43,6 +46,8 @@ pub use writer::Writer;
 const QUEUE_UPLOADS: usize = 4096;
 /// Records, summed over all waiting uploads, beyond which new uploads are refused for now.
 const QUEUE_RECORDS: usize = 200_000;
+/// The most tenants whose limit is remembered as reached.
+const MAX_EXHAUSTED: usize = 100_000;
 
 /// When to ask again after a full quota of stored bytes. Retention lowers it by and by.
 const STORED_BYTES_RETRY_SECS: u64 = 600;
@@ -68,6 +73,13 @@ impl Record {
             false => json.into(),
         };
         Self { text, device_instance_id: None, window: None, processing_status: ProcessingStatus::Received }
+    }
+}
+
+impl Record {
+    /// The memory that it uses.
+    fn bytes(&self) -> usize {
+        self.text.len() + size_of::<Self>()
     }
 }
 
@@ -105,7 +117,20 @@ pub struct RateLimit {
 
 struct Pending {
     upload: Upload,
+    /// Whether it counts against the limit of the minute. Of an upload in parts, the first does.
+    is_counted: bool,
+    /// The memory of its records.
+    bytes: usize,
+    _held: Arc<Held>,
     answer_to: oneshot::Sender<Result<Receipt, Refusal>>,
+}
+
+/// An upload that was read, and the memory that a large one uses.
+pub struct Received<R> {
+    pub hub: Hub,
+    /// What the body contains, or what is wrong with it.
+    pub content: Result<R>,
+    pub held: Option<Held>,
 }
 
 /// Why an upload was not stored. Small and copyable, since a failed commit is reported to every
@@ -155,22 +180,62 @@ pub fn queue(core: &Core, commits: Commits, stage: Stage) -> (Ingest, Writer) {
 }
 
 impl Ingest {
+    /// Reads, unpacks and parses an upload. Nothing of it is read if the tenant has reached its
+    /// limit.
+    pub async fn receive<T, R: Send + 'static>(
+        &self,
+        kind: Kind,
+        upload: HubUpload<T>,
+        parse: fn(&[u8]) -> Result<R>,
+    ) -> Result<Received<R>> {
+        let HubUpload { hub, request, .. } = upload;
+        self.require_below_limit(&hub, kind).await?;
+        let body::Parsed { content, held } = body::receive(&self.core, &hub, request, parse).await?;
+        Ok(Received { hub, content, held })
+    }
+
     /// Stores the upload; returns when it is durable.
-    pub async fn submit(&self, mut upload: Upload) -> Result<Receipt> {
-        let now = self.core.clock.now();
-        if let Some(limit) = self.state.exhausted_limit(upload.hub.tenant_uuid, upload.kind, now) {
-            // A hub that has to refresh its token must get 401, even if others have used up the
-            // minute.
-            upload.hub.require_in_force(&self.core).await?;
-            return Err(rate_limited(RateLimit { limit, remaining: 0, reset_secs: secs_left(now) }));
-        }
+    pub async fn submit(&self, upload: Upload) -> Result<Receipt> {
+        self.submit_held(upload, None).await
+    }
+
+    /// As [`Ingest::submit`], with the memory that was reserved for a large upload.
+    pub async fn submit_held(&self, mut upload: Upload, held: Option<Held>) -> Result<Receipt> {
+        self.require_below_limit(&upload.hub, upload.kind).await?;
         (self.stage)(&mut upload);
-        let records = upload.records.len();
+        let bytes = bytes_of(&upload);
+        let held = match held {
+            Some(mut held) => {
+                held.shrink_to(bytes);
+                held
+            }
+            None => self.core.bodies.queued.reserve(body::holder(&upload.hub), bytes).map_err(no_memory)?,
+        };
+        let held = Arc::new(held);
+        match bytes {
+            ..=parts::PART_BYTES => self.enqueue(upload, true, &held).await,
+            _ => parts::submit(self, upload, &held).await,
+        }
+    }
+
+    /// Fails if the tenant has reached its limit of the minute.
+    async fn require_below_limit(&self, hub: &Hub, kind: Kind) -> Result<()> {
+        let now = self.core.clock.now();
+        let Some(limit) = self.state.exhausted_limit(hub.tenant_uuid, kind, now) else { return Ok(()) };
+        // A hub that has to refresh its token must get 401, even if others have used up the minute.
+        hub.require_in_force(&self.core).await?;
+        Err(rate_limited(RateLimit { limit, remaining: 0, reset_secs: secs_left(now) }))
+    }
+
+    /// Passes an upload, or a part of one, to the writer and waits until it is durable.
+    async fn enqueue(&self, upload: Upload, is_counted: bool, held: &Arc<Held>) -> Result<Receipt> {
+        let (records, bytes) = (upload.records.len(), bytes_of(&upload));
         let waiting = self.state.waiting_records.fetch_add(records, Ordering::Relaxed);
         let (answer_to, answer) = oneshot::channel();
+        let pending = Pending { upload, is_counted, bytes, _held: held.clone(), answer_to };
         // An empty queue accepts an upload of any size, which otherwise could never be stored.
         let has_room = waiting == 0 || waiting + records <= QUEUE_RECORDS;
-        if !has_room || self.queue.try_send(Pending { upload, answer_to }).is_err() {
+        if !has_room || self.queue.try_send(pending).is_err() {
             self.state.waiting_records.fetch_sub(records, Ordering::Relaxed);
             let message = "the queue of uploads is full; try again shortly";
             return Err(Error::unavailable("INGEST_BUSY", message));
@@ -181,15 +246,18 @@ impl Ingest {
             Err(_) => Err(Refusal::Unavailable.into()),
         }
     }
-}
 
-impl Ingest {
     /// The response to an upload that cannot be stored because of `error`. It counts like any other
     /// upload. A token that is no longer in force and a reached limit take precedence over `error`.
     pub async fn refuse(&self, hub: Hub, kind: Kind, error: Error) -> Error {
         let nothing = Upload { hub, kind, key: None, records: Vec::new(), answer: String::new(), agent_version: None };
         self.submit(nothing).await.err().unwrap_or(error)
     }
+}
+
+/// The memory that an upload uses while it waits.
+fn bytes_of(upload: &Upload) -> usize {
+    size_of::<Pending>() + upload.answer.len() + upload.records.iter().map(Record::bytes).sum::<usize>()
 }
 
 impl State {
@@ -201,7 +269,12 @@ impl State {
 
     fn set_exhausted(&self, tenant: &group::Exhausted) {
         let mut exhausted = self.exhausted.lock().unwrap_or_else(PoisonError::into_inner);
-        exhausted.retain(|_, (minute, _)| *minute >= tenant.minute);
+        if !exhausted.contains_key(&(tenant.tenant_uuid, tenant.kind)) {
+            exhausted.retain(|_, (minute, _)| *minute >= tenant.minute);
+        }
+        if exhausted.len() >= MAX_EXHAUSTED {
+            exhausted.clear();
+        }
         exhausted.insert((tenant.tenant_uuid, tenant.kind), (tenant.minute, tenant.limit));
     }
 }

@@ -12,6 +12,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::commits::Commits;
 use super::group::{self, Outcome};
+use super::parts::PART_BYTES;
 use super::quota::Usages;
 use super::{Kind, Pending, Refusal, State};
 use crate::core::Core;
@@ -20,6 +21,8 @@ use crate::error::Error;
 /// A transaction accepts no further upload beyond this many records: enough to share its cost, few
 /// enough that no upload waits long.
 const GROUP_RECORDS: usize = 8192;
+/// The same for their memory. The largest upload that is not stored in parts fills it alone.
+const GROUP_BYTES: usize = PART_BYTES;
 /// Attempts of a transaction that was rolled back in favour of another replica's.
 const ATTEMPTS: u32 = 4;
 /// A hub's `last_seen_at` is at most this much behind. Writing it with every upload would cost a
@@ -90,11 +93,12 @@ impl Writer {
                 () = core.stop_ingest.cancelled() => None,
             };
             let Some(first) = first else { break };
-            let mut records = first.upload.records.len();
+            let (mut records, mut bytes) = (first.upload.records.len(), first.bytes);
             let mut group = vec![first];
-            while group.len() < core.config.uploads_per_commit && records < GROUP_RECORDS {
+            while group.len() < core.config.uploads_per_commit && records < GROUP_RECORDS && bytes < GROUP_BYTES {
                 let Ok(next) = self.queue.try_recv() else { break };
                 records += next.upload.records.len();
+                bytes += next.bytes;
                 group.push(next);
             }
             self.state.waiting_records.fetch_sub(records, Ordering::Relaxed);

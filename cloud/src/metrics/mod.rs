@@ -94,6 +94,8 @@ pub struct Metrics {
     pub storage_full: Gauge,
     /// Of the file system of an SQLite database.
     pub storage_free_bytes: Gauge,
+    /// Memory reserved for bodies.
+    pub body_memory_bytes: Gauge,
     /// Requests that wait for a desired state to change.
     pub hub_waits: Gauge,
     pub stream_subscribers: Gauge,
@@ -136,6 +138,7 @@ impl Metrics {
             retention_batch_duration: Histogram::new(BATCH_SECONDS),
             storage_full: Gauge::default(),
             storage_free_bytes: Gauge::default(),
+            body_memory_bytes: Gauge::default(),
             hub_waits: Gauge::default(),
             stream_subscribers: Gauge::default(),
             stream_slow_readers: Counter::default(),
@@ -184,6 +187,12 @@ impl Metrics {
             "Free space on the disk of an SQLite database",
             Unit::Bytes,
             metrics.storage_free_bytes.clone(),
+        );
+        registry.register_with_unit(
+            "body_memory",
+            "Memory reserved for the bodies of requests and responses in progress",
+            Unit::Bytes,
+            metrics.body_memory_bytes.clone(),
         );
         registry.register("hub_waits", "Hubs waiting for their desired state to change", metrics.hub_waits.clone());
         registry.register("stream_subscribers", "Open event streams", metrics.stream_subscribers.clone());

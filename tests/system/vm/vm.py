@@ -56,7 +56,8 @@ class Vm:
             "qemu-system-x86_64", "-M", "q35", *acceleration[accelerator], "-smp", "2", "-m", "768", "-nodefaults", "-no-reboot",
             "-display", "none", "-serial", "file:" + console,
             "-kernel", os.path.join(image, "vmlinuz"), "-initrd", os.path.join(image, "initrd.img"),
-            "-append", "console=ttyS0 root=/dev/vda rw quiet systemd.show_status=0 panic=-1",
+            # Emulated on a busy host, the timer may not tick in time for the kernel's check.
+            "-append", "console=ttyS0 root=/dev/vda rw quiet no_timer_check systemd.show_status=0 panic=-1",
             "-drive", f"file={root},format=raw,if=virtio" if root else f"file={image}/root.ext4,format=raw,if=virtio,snapshot=on",
             *(["-drive", f"file={disk},format=raw,if=virtio"] if disk else []),
             "-virtfs", f"local,path={share},mount_tag=share,security_model=none,readonly=on,multidevs=remap",

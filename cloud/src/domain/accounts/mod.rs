@@ -255,10 +255,13 @@ pub async fn refresh(accounts: &Accounts, refresh_token: &str) -> Result<Session
     require_builtin_login(accounts)?;
     let hash = crate::sealing::hash(refresh_token);
     let now = accounts.core.clock.now();
-    // Most of what is refused costs no write.
-    let login = store::login_of_token(&mut accounts.core.db.read().await?, &hash).await?;
-    let login = login.filter(|login| login.is_live(now)).ok_or_else(invalid_refresh_token)?;
+    // A request that will be refused neither counts nor begins a transaction.
+    let mut conn = accounts.core.db.read().await?;
+    let known = store::login_of_token(&mut conn, &hash).await?.filter(|login| login.is_live(now));
+    drop(conn);
+    let login = known.ok_or_else(invalid_refresh_token)?;
     require_refresh_allowance(&login, now)?;
+    let _turn = accounts.core.turns.logins.take(login.login_uuid).await?;
     let mut tx = accounts.core.db.begin().await?;
     // Rotate first: of two concurrent requests with one token, the second sees what the first did.
     let is_first_use = store::rotate(&mut tx, &hash, now).await?;
@@ -288,10 +291,11 @@ fn invalid_refresh_token() -> Error {
 /// error: the requested result already holds.
 pub async fn logout(accounts: &Accounts, refresh_token: &str) -> Result<()> {
     let now = accounts.core.clock.now();
+    let mut conn = accounts.core.db.read().await?;
+    let login = store::login_of_token(&mut conn, &crate::sealing::hash(refresh_token)).await?;
+    drop(conn);
+    let Some(login) = login.filter(|login| login.revoked_at.is_none()) else { return Ok(()) };
     let mut tx = accounts.core.db.begin().await?;
-    let Some(login) = store::login_of_token(&mut tx, &crate::sealing::hash(refresh_token)).await? else {
-        return Ok(());
-    };
     if store::revoke_login(&mut tx, login.login_uuid, now).await? {
         accounts.authn.permissions.wait_out_lease_after(&mut tx);
         tx.commit(Audit::new(&login.user(), "user.logout", login.login_uuid, now)).await?;

@@ -365,7 +365,8 @@ impl Login {
 pub async fn login_of_token(conn: &mut Conn, hash: &[u8]) -> Result<Option<Login>> {
     sql("SELECT l.login_uuid, l.user_uuid, l.persona_uuid, l.expires_at, l.revoked_at, \
          u.is_platform_admin, l.refresh_hour, l.refresh_count FROM refresh_tokens r \
-         JOIN logins l ON l.login_uuid = r.login_uuid JOIN users u ON u.user_uuid = l.user_uuid WHERE r.token_hash = $1")
+         JOIN logins l ON l.login_uuid = r.login_uuid \
+         JOIN users u ON u.user_uuid = l.user_uuid WHERE r.token_hash = $1")
     .bind(hash)
     .optional(conn)
     .await

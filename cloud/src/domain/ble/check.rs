@@ -15,6 +15,8 @@ const MAX_EVENT_BYTES: usize = 16 * 1024;
 const MAX_PAYLOAD_CHARS: usize = 2204;
 const MAX_NAME_BYTES: usize = 248;
 const MAX_ENTRIES: usize = 64;
+/// The longest explanation of what is wrong with an event. It may quote the event.
+const MAX_MESSAGE_BYTES: usize = 300;
 
 /// The columns of an event's row beside its text.
 #[derive(Debug, PartialEq, Eq)]
@@ -61,7 +63,12 @@ fn explain<'de, T: Deserialize<'de>>(text: &'de str) -> String {
         Err(error) => {
             let path = error.path().to_string();
             let message = plain(&error.into_inner().to_string());
-            if path == "." { message } else { format!("{path}: {message}") }
+            let mut message = if path == "." { message } else { format!("{path}: {message}") };
+            if message.len() > MAX_MESSAGE_BYTES {
+                message.truncate(message.floor_char_boundary(MAX_MESSAGE_BYTES));
+                message.push('…');
+            }
+            message
         }
     }
 }
@@ -300,6 +307,14 @@ mod tests {
         let fields =
             r#"[null,"2026-01-31T08:00:00Z",null,"AA:BB:CC:DD:EE:FF",null,null,null,null,null,null,null,null]"#;
         assert_eq!(event(fields), Err("must be an object".to_owned()));
+    }
+
+    #[test]
+    fn errors_do_not_repeat_a_whole_event() {
+        let error = event(&GOOD.replacen("random", &"é".repeat(5000), 1)).expect_err("a refusal");
+        assert!(error.starts_with("addressType") && error.len() <= MAX_MESSAGE_BYTES + 3, "{error}");
+        let error = event(&GOOD.replacen("-60", &format!("\"{}\"", "x".repeat(5000)), 1)).expect_err("a refusal");
+        assert!(error.starts_with("rssi") && error.len() <= MAX_MESSAGE_BYTES + 3, "{error}");
     }
 
     #[test]

@@ -15,7 +15,6 @@ use super::check::{self, Checked};
 use super::store::{self, Filter};
 use super::{BleEventDetailResponse, BleEventResponse, DeliveryStatus, StoredEvent};
 use crate::authn::Authn;
-use crate::authn::hub::Hub;
 use crate::authz::{Authorized, Scope, permission as perm};
 use crate::core::Core;
 use crate::db::Direction;
@@ -27,7 +26,7 @@ use crate::http::operation::operation;
 use crate::http::page::{Listed, Page, PageOf, Pageable};
 use crate::http::paths::BleEventPath;
 use crate::ingest::{HubUpload, Ingest, ProcessingStatus};
-use crate::ingest::{Kind, Limited, Record, Upload};
+use crate::ingest::{Kind, Limited, Received, Record, Upload};
 
 pub fn routes<S>() -> ApiRouter<S>
 where
@@ -90,7 +89,7 @@ async fn upload(
     State(ingest): State<Ingest>,
     upload: HubUpload<BleEventUploadRequest<'static>>,
 ) -> Result<Limited<Created<BleUploadResult>>> {
-    submit(&ingest, upload.hub, upload.body.and_then(|body| single(&body))).await
+    submit(&ingest, ingest.receive(Kind::BleEvents, upload, single).await?).await
 }
 
 /// A validated upload.
@@ -127,7 +126,7 @@ async fn upload_windowed(
     State(ingest): State<Ingest>,
     upload: HubUpload<WindowedBleEventRequest<'static>>,
 ) -> Result<Limited<Created<BleUploadResult>>> {
-    submit(&ingest, upload.hub, upload.body.and_then(|body| windowed(&body))).await
+    submit(&ingest, ingest.receive(Kind::BleEvents, upload, windowed).await?).await
 }
 
 fn windowed(body: &[u8]) -> Result<Batch> {
@@ -160,8 +159,9 @@ fn check_all(
     (records, rejected)
 }
 
-async fn submit(ingest: &Ingest, hub: Hub, batch: Result<Batch>) -> Result<Limited<Created<BleUploadResult>>> {
-    let Batch { key, records, rejected } = match batch {
+async fn submit(ingest: &Ingest, upload: Received<Batch>) -> Result<Limited<Created<BleUploadResult>>> {
+    let Received { hub, content, held } = upload;
+    let Batch { key, records, rejected } = match content {
         Ok(batch) => batch,
         Err(error) => return Err(ingest.refuse(hub, Kind::BleEvents, error).await),
     };
@@ -169,7 +169,7 @@ async fn submit(ingest: &Ingest, hub: Hub, batch: Result<Batch>) -> Result<Limit
         BleUploadResult { accepted: i64::try_from(records.len()).unwrap_or(i64::MAX), rejected, duplicate: false };
     let answer = serde_json::to_string(&result).map_err(Error::internal)?;
     let upload = Upload { hub, kind: Kind::BleEvents, key: Some(key), records, answer, agent_version: None };
-    let receipt = ingest.submit(upload).await?;
+    let receipt = ingest.submit_held(upload, held).await?;
     let result = match receipt.duplicate {
         false => result,
         true => BleUploadResult { duplicate: true, ..serde_json::from_str(&receipt.answer).map_err(Error::internal)? },

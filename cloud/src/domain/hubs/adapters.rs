@@ -22,6 +22,8 @@ const MAX_ADAPTERS: usize = 64;
 const SNAPSHOT: &str = "ADAPTERS";
 /// Adapters stored for a hub, so that a hub that invents addresses cannot fill the database.
 const MAX_REMEMBERED: i64 = 256;
+/// A snapshot that repeats what was stored within this time is not stored again.
+const UNCHANGED_SECS: i64 = 60;
 
 /// A Bluetooth adapter of a hub.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -69,8 +71,9 @@ pub fn normalized_address(text: &str) -> Option<String> {
 }
 
 /// Stores a snapshot of the hub's adapters. A snapshot is stored once for an idempotency key;
-/// repeating it returns the same result. Adapters that are missing from the snapshot are marked as
-/// powered off. They and their roles are kept, since adapters come back.
+/// repeating it returns the same result. A snapshot without a key that changes nothing is not
+/// stored. Adapters that are missing from the snapshot are marked as powered off. They and their
+/// roles are kept, since adapters come back.
 pub async fn store_snapshot(
     hubs: &Hubs,
     hub: &Hub,
@@ -79,6 +82,9 @@ pub async fn store_snapshot(
 ) -> Result<AdapterSnapshotResult> {
     let adapters = checked(snapshot)?;
     let now = hubs.core.clock.now();
+    if let Some(result) = known_result(hubs, hub, key, &adapters, now).await? {
+        return Ok(result);
+    }
     let mut tx = hubs.core.db.begin().await?;
     // This locks the hub's row, so that two snapshots of one hub are serialized.
     super::store::touch(&mut tx, hub.hub_uuid, now).await?;
@@ -97,6 +103,52 @@ pub async fn store_snapshot(
     }
     tx.commit_unaudited("a hub's report about itself").await?;
     Ok(result)
+}
+
+/// The result of a snapshot that needs no transaction: it was stored before.
+async fn known_result(
+    hubs: &Hubs,
+    hub: &Hub,
+    key: Option<&str>,
+    adapters: &[Adapter],
+    now: Timestamp,
+) -> Result<Option<AdapterSnapshotResult>> {
+    let mut conn = hubs.core.db.read().await?;
+    if let Some(key) = key {
+        let answer = stored_answer(&mut conn, hub.hub_uuid, SNAPSHOT, key).await?;
+        return answer.map(|answer| serde_json::from_str(&answer).map_err(Error::internal)).transpose();
+    }
+    let stored = store::list(&mut conn, &Scope::of_hub(hub), hub.hub_uuid).await?;
+    let recently = now.plus_secs(-UNCHANGED_SECS);
+    let is_stored = |adapter: &Adapter| {
+        let stored = stored.iter().find(|stored| stored.address == adapter.address);
+        stored.is_some_and(|stored| stored.last_seen_at > recently && stored.is_as_reported(adapter))
+    };
+    let is_present = |stored: &&AdapterView| adapters.iter().any(|adapter| adapter.address == stored.address);
+    let (present, others): (Vec<_>, Vec<_>) = stored.iter().partition(is_present);
+    let is_unchanged = adapters.iter().all(is_stored) && others.iter().all(|other| other.is_off());
+    Ok(is_unchanged.then(|| result(present.len(), others.len())))
+}
+
+fn result(upserted: usize, powered_off: usize) -> AdapterSnapshotResult {
+    let count = |number: usize| number.try_into().unwrap_or(i64::MAX);
+    AdapterSnapshotResult { upserted: count(upserted), powered_off: count(powered_off) }
+}
+
+impl AdapterView {
+    fn is_as_reported(&self, adapter: &Adapter) -> bool {
+        self.name == adapter.name
+            && self.alias == adapter.alias
+            && self.powered == adapter.powered
+            && self.discovering == adapter.discovering
+            && self.address_type == adapter.address_type
+            && self.manufacturer == adapter.manufacturer
+            && self.modalias == adapter.modalias
+    }
+
+    fn is_off(&self) -> bool {
+        !self.powered && self.discovering == Some(false)
+    }
 }
 
 fn checked(snapshot: AdapterSnapshot) -> Result<Vec<Adapter>> {

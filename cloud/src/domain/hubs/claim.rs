@@ -203,8 +203,8 @@ async fn check_new_hub(core: &Core, conn: &mut Conn, code: &StoredCode, device_i
 
 /// Writes the claim. Returns None if the tenant or the code has changed since the checks, or the
 /// device became another tenant's hub. The checks are made again while the tenant and the hub are
-/// locked, in this order, then the code and the tenant's pace; a tenant that is being deleted must be left without a hub
-/// that has tokens, and two claims must not both become its last hub.
+/// locked, in this order, then the code and the tenant's pace; a tenant that is being deleted must
+/// be left without a hub that has tokens, and two claims must not both become its last hub.
 async fn attempt(
     hubs: &Hubs,
     request: &HubClaimRequest,

@@ -1,8 +1,10 @@
 //! Token refresh: a hub exchanges its access token for a new one.
 
+use hub_protocol::Timestamp;
 use hub_protocol::claim::{HubAccess, HubRefreshRequest};
 use uuid::Uuid;
 
+use super::store::Credentials;
 use super::{Hubs, blocked, refreshes, store};
 use crate::audit::Audit;
 use crate::authn;
@@ -21,13 +23,41 @@ use crate::sealing;
 /// has replaced it, so somebody else presents it. The ids of a hub's tokens increase (see
 /// [`next_token_id`]), which makes "since" a comparison.
 pub async fn refresh(hubs: &Hubs, claims: &HubClaims, request: &HubRefreshRequest) -> Result<HubAccess> {
-    let _permit = hubs.permits.acquire().await?;
     let now = hubs.core.clock.now();
     let hub_uuid = claims.hub_uuid;
+    // A request that will be refused neither counts nor begins a transaction.
+    let mut conn = hubs.core.db.read().await?;
+    check(store::credentials(&mut conn, hub_uuid).await?, claims, request, now)?;
     let per_hour = refreshes::per_hour(&hubs.core.config);
-    refreshes::require_allowance(&mut hubs.core.db.read().await?, hub_uuid, per_hour, now).await?;
+    refreshes::require_allowance(&mut conn, hub_uuid, per_hour, now).await?;
+    drop(conn);
+    let _turn = hubs.core.turns.refreshes.take(hub_uuid.0).await?;
+    let _permit = hubs.permits.acquire().await?;
     let mut tx = hubs.core.db.begin().await?;
-    let stored = store::credentials(&mut tx, hub_uuid).await?.ok_or_else(authn::invalid_token)?;
+    let (stored, newest) = check(store::lock_credentials(&mut tx, hub_uuid).await?, claims, request, now)?;
+    let token_id = next_token_id(newest);
+    let (access_token, expires_at) = hub::issue(&hubs.authn, hub_uuid, stored.tenant_uuid, token_id, now)?;
+    let refresh_expires_at = now.plus_secs(hubs.core.config.hub_refresh_lifetime.as_secs().cast_signed());
+    store::replace_token(&mut tx, hub_uuid, token_id, claims.jti, refresh_expires_at, now).await?;
+    let hub = Hub { hub_uuid, tenant_uuid: stored.tenant_uuid, token_id };
+    let has_entry = refreshes::count(&mut tx, &hub, per_hour, now).await?;
+    // Ends a waiting request that uses the replaced token.
+    hubs.changes.notify_after(&mut tx, hub_uuid);
+    match has_entry {
+        true => tx.commit(Audit::new(&Scope::of_hub(&hub), "hub.refresh", hub_uuid, now)).await?,
+        false => tx.commit_unaudited("counted, and stated in an entry when the day is over").await?,
+    }
+    Ok(HubAccess { hub_uuid, access_token, expires_at })
+}
+
+/// Whether the hub may refresh. Returns its credentials and the id of its newest access token.
+fn check(
+    stored: Option<Credentials>,
+    claims: &HubClaims,
+    request: &HubRefreshRequest,
+    now: Timestamp,
+) -> Result<(Credentials, Uuid)> {
+    let stored = stored.ok_or_else(authn::invalid_token)?;
     if stored.blocked_at.is_some() {
         return Err(blocked(axum::http::StatusCode::FORBIDDEN));
     }
@@ -43,19 +73,7 @@ pub async fn refresh(hubs: &Hubs, claims: &HubClaims, request: &HubRefreshReques
     if !matches || stored.refresh_expires_at.is_none_or(|at| at <= now) {
         return Err(Error::unauthorized("INVALID_REFRESH_TOKEN", "invalid refresh token; claim the hub again"));
     }
-    let token_id = next_token_id(newest);
-    let (access_token, expires_at) = hub::issue(&hubs.authn, hub_uuid, stored.tenant_uuid, token_id, now)?;
-    let refresh_expires_at = now.plus_secs(hubs.core.config.hub_refresh_lifetime.as_secs().cast_signed());
-    store::replace_token(&mut tx, hub_uuid, token_id, claims.jti, refresh_expires_at, now).await?;
-    let hub = Hub { hub_uuid, tenant_uuid: stored.tenant_uuid, token_id };
-    let has_entry = refreshes::count(&mut tx, &hub, per_hour, now).await?;
-    // Ends a waiting request that uses the replaced token.
-    hubs.changes.notify_after(&mut tx, hub_uuid);
-    match has_entry {
-        true => tx.commit(Audit::new(&Scope::of_hub(&hub), "hub.refresh", hub_uuid, now)).await?,
-        false => tx.commit_unaudited("counted, and stated in an entry when the day is over").await?,
-    }
-    Ok(HubAccess { hub_uuid, access_token, expires_at })
+    Ok((stored, newest))
 }
 
 /// An id above `newest`, even if this machine's clock is behind that of the issuer of `newest`.

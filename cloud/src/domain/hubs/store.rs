@@ -139,14 +139,16 @@ pub struct Credentials {
     pub refresh_expires_at: Option<Timestamp>,
 }
 
+const CREDENTIALS: &str = "SELECT tenant_uuid, blocked_at, access_token_id, \
+    shown_access_token_id, refresh_token_hash, refresh_expires_at FROM hubs WHERE hub_uuid = $1";
+
+pub async fn credentials(conn: &mut Conn, hub_uuid: HubUuid) -> Result<Option<Credentials>> {
+    sql(CREDENTIALS).bind(hub_uuid).optional(conn).await
+}
+
 /// The row is locked until the transaction ends, so that of two refreshes one waits for the other.
-pub async fn credentials(tx: &mut Tx, hub_uuid: HubUuid) -> Result<Option<Credentials>> {
-    sql("SELECT tenant_uuid, blocked_at, access_token_id, shown_access_token_id, \
-         refresh_token_hash, refresh_expires_at FROM hubs WHERE hub_uuid = $1")
-    .for_update(tx)
-    .bind(hub_uuid)
-    .optional(tx)
-    .await
+pub async fn lock_credentials(tx: &mut Tx, hub_uuid: HubUuid) -> Result<Option<Credentials>> {
+    sql(CREDENTIALS).for_update(tx).bind(hub_uuid).optional(tx).await
 }
 
 pub async fn replace_token(
@@ -374,12 +376,12 @@ pub struct PlatformHubRow {
     pub hub: HubRow,
 }
 
-const PLATFORM_COLUMNS: &str = "tenant_uuid, released_at, hub_uuid, hub_identifier, device_instance_id, \
-    description, agent_version, hostname, os, owner_user_uuid, claimed_at, created_at, \
-    blocked_at, last_seen_at, last_telemetry_at";
+const PLATFORM_COLUMNS: &str = "tenant_uuid, released_at, hub_uuid, hub_identifier, \
+    device_instance_id, description, agent_version, hostname, os, owner_user_uuid, claimed_at, \
+    created_at, blocked_at, last_seen_at, last_telemetry_at";
 
-/// Hubs of all tenants, also released ones, newest first, and how many there are. `search` is the uuid of a hub or of a
-/// tenant, or the beginning of a hardware identity, a label or a host name.
+/// Hubs of all tenants, also released ones, newest first, and how many there are. `search` is the
+/// uuid of a hub or of a tenant, or the beginning of a hardware identity, a label or a host name.
 pub async fn list_all(conn: &mut Conn, search: Option<&str>, slice: Slice) -> Result<(Vec<PlatformHubRow>, i64)> {
     let mut list = sql("FROM hubs");
     if let Some(search) = search {

@@ -4,13 +4,14 @@
 use std::collections::HashSet;
 
 use hub_protocol::hub::DesiredApp;
-use hub_protocol::job::{HubJobStatus, HubJobType, InstalledApps};
+use hub_protocol::job::{HubJobStatus, HubJobType, InstalledApp, InstalledApps};
 use hub_protocol::{HubUuid, Timestamp};
 
 use super::HubJob;
 use super::Jobs;
-use super::app_store::{self as store, HubApp};
+use super::app_store::{self as store, HubApp, ReportedApp};
 use crate::authn::hub::Hub;
+use crate::authz::Scope;
 use crate::db::{Conn, Tx};
 use crate::domain::hubs;
 use crate::error::{Error, Result};
@@ -18,6 +19,8 @@ use crate::http::check::Check;
 
 /// Desired and reported apps of a hub.
 pub(super) const MAX_APPS: i64 = 256;
+/// A report that repeats what was stored within this time is not stored again.
+const UNCHANGED_SECS: i64 = 60;
 
 impl HubApp {
     /// The release that the hub should have after all jobs: that of an open job, otherwise that of
@@ -65,15 +68,41 @@ pub(super) async fn record_outcome(tx: &mut Tx, job: &HubJob, now: Timestamp) ->
     }
 }
 
-/// Replaces the apps that the hub reported before.
+/// Replaces the apps that the hub reported before. A report that changes nothing is not stored.
 pub async fn report(jobs: &Jobs, hub: &Hub, report: InstalledApps) -> Result<()> {
     let report = checked(report)?;
-    let mut tx = jobs.core.db.begin().await?;
     let now = jobs.core.clock.now();
+    if is_unchanged(jobs, hub, &report, now).await? {
+        return Ok(());
+    }
+    let mut tx = jobs.core.db.begin().await?;
     // This also locks the hub's row, so that two reports are serialized.
     hubs::touch(&mut tx, hub.hub_uuid, now).await?;
     store::replace_installed(&mut tx, hub, &report.apps, now).await?;
     tx.commit_unaudited("a hub's report about itself").await
+}
+
+/// Whether the hub reported the same a moment ago.
+async fn is_unchanged(jobs: &Jobs, hub: &Hub, report: &InstalledApps, now: Timestamp) -> Result<bool> {
+    let mut conn = jobs.core.db.read().await?;
+    let stored = store::reported(&mut conn, &Scope::of_hub(hub), hub.hub_uuid, MAX_APPS).await?;
+    let recently = now.plus_secs(-UNCHANGED_SECS);
+    let is_stored = |app: &InstalledApp| {
+        let stored = stored.iter().find(|stored| stored.app_uuid == app.app_uuid);
+        stored.is_some_and(|stored| stored.reported_at > recently && stored.is_as_reported(app))
+    };
+    Ok(stored.len() == report.apps.len() && report.apps.iter().all(is_stored))
+}
+
+impl ReportedApp {
+    fn is_as_reported(&self, app: &InstalledApp) -> bool {
+        self.release_uuid == app.release_uuid
+            && self.version == app.version
+            && self.state == app.state
+            && self.message == app.message
+            && self.since == app.since
+            && self.restarts == app.restarts
+    }
 }
 
 fn checked(report: InstalledApps) -> Result<InstalledApps> {

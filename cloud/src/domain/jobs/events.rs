@@ -13,7 +13,7 @@ use super::event_store::{self, StoredJobEvent};
 use super::{End, HubJob, Jobs, finish, not_found, store};
 use crate::authn::hub::Hub;
 use crate::authz::Scope;
-use crate::db::Tx;
+use crate::db::{Conn, Tx};
 use crate::domain::hubs::{self, Changes};
 use crate::error::{Error, Result};
 use crate::http::check::Check;
@@ -95,7 +95,7 @@ fn checked(event: HubJobEventRequest) -> Result<HubJobEventRequest> {
 
 /// Stores an event of a hub's job and updates the job. A repeated event, recognised by its
 /// `eventUuid` or its idempotency key, gets the same response and changes nothing, even if the job
-/// is finished.
+/// is finished. An event that will not be stored begins no transaction.
 pub async fn record(
     jobs: &Jobs,
     hub: &Hub,
@@ -109,20 +109,18 @@ pub async fn record(
     // An event's own uuid is stored with the event.
     let event_uuid = event.event_uuid;
     let key = key.filter(|key| key.parse() != Ok(event_uuid));
+    let mut conn = jobs.core.db.read().await?;
+    if expected(&mut conn, &scope, hub, hub_job_uuid, key, event_uuid).await?.is_none() {
+        return Ok(());
+    }
+    drop(conn);
     let mut tx = jobs.core.db.begin().await?;
     let now = jobs.core.clock.now();
     hubs::touch(&mut tx, hub.hub_uuid, now).await?;
-    let job = store::get(&mut tx, &scope, hub.hub_uuid, hub_job_uuid).await?.ok_or_else(not_found)?;
-    if event_store::is_known(&mut tx, hub_job_uuid, event_uuid).await? {
-        return Ok(());
-    }
+    let Some(job) = expected(&mut tx, &scope, hub, hub_job_uuid, key, event_uuid).await? else { return Ok(()) };
     if let Some(key) = key {
-        if stored_answer(&mut tx, hub.hub_uuid, Kind::JobEvents.name(), key).await?.is_some() {
-            return Ok(());
-        }
         store_answer(&mut tx, hub.hub_uuid, Kind::JobEvents.name(), key, "", now).await?;
     }
-    job.require_open()?;
     advance(&mut tx, &jobs.changes, &job, &event, now).await?;
     let ids = issue_id(&mut tx, hub.tenant_uuid, Kind::JobEvents, now).await?;
     let stored = StoredJobEvent { hub_job_event_id: ids.id, hub_uuid: hub.hub_uuid, body };
@@ -141,6 +139,28 @@ pub async fn record(
     let commits = jobs.commits.clone();
     tx.after_commit(async move { commits.announce(vec![commit]) });
     tx.commit_unaudited("events are stored with their job").await
+}
+
+/// The open job that the event belongs to; None if the event is stored already.
+async fn expected(
+    conn: &mut Conn,
+    scope: &Scope,
+    hub: &Hub,
+    hub_job_uuid: HubJobUuid,
+    key: Option<&str>,
+    event_uuid: Uuid,
+) -> Result<Option<HubJob>> {
+    let job = store::get(conn, scope, hub.hub_uuid, hub_job_uuid).await?.ok_or_else(not_found)?;
+    if event_store::is_known(conn, hub_job_uuid, event_uuid).await? {
+        return Ok(None);
+    }
+    if let Some(key) = key
+        && stored_answer(conn, hub.hub_uuid, Kind::JobEvents.name(), key).await?.is_some()
+    {
+        return Ok(None);
+    }
+    job.require_open()?;
+    Ok(Some(job))
 }
 
 /// Updates the job according to the event.

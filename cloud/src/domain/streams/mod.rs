@@ -100,8 +100,9 @@ impl Channels {
 }
 
 impl Batch {
-    fn new(records: Vec<RecordFrame>) -> Self {
-        let bytes: Bytes = records.iter().map(|(_, _, frame)| frame.as_str()).collect::<String>().into();
+    /// None if `hold` finds no memory for it.
+    fn new(records: Vec<RecordFrame>, hold: impl FnOnce(Bytes) -> Option<Bytes>) -> Option<Self> {
+        let bytes = hold(records.iter().map(|(_, _, frame)| frame.as_str()).collect::<String>().into())?;
         let mut start = 0;
         let frames = records
             .into_iter()
@@ -112,6 +113,6 @@ impl Batch {
                 frame
             })
             .collect();
-        Self { frames, bytes }
+        Some(Self { frames, bytes })
     }
 }

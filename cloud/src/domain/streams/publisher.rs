@@ -2,18 +2,21 @@
 //! this process as they happen, and with those of other replicas when the bus announces them or
 //! polling finds them.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use hub_protocol::TenantUuid;
 use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 
 use super::kinds::{self, Span, sendable};
 use super::{BATCH_BYTES, BATCH_RECORDS, Batch, Channels, RecordFrame};
+use crate::budget::Holder;
 use crate::bus::Subscription;
 use crate::core::Core;
 use crate::error::Result;
-use crate::ingest::{self, Commit, Kind, LogKey};
+use crate::ingest::{self, Commit, Kind, LogKey, Queued};
 
 /// How often the database is polled. Without a shared bus, polling is the only way to see commits
 /// of other replicas; with one it is a safety net.
@@ -27,7 +30,7 @@ const TOPIC: &str = "records";
 pub struct Publisher {
     core: Core,
     channels: Channels,
-    commits: mpsc::Receiver<Vec<Commit>>,
+    commits: Queued,
     announcements: mpsc::Receiver<String>,
 }
 
@@ -43,7 +46,7 @@ fn parse_announcement(text: &str) -> Option<(LogKey, i64)> {
 
 impl Publisher {
     /// The publisher, and its subscription to the bus.
-    pub fn new(core: Core, channels: Channels, commits: mpsc::Receiver<Vec<Commit>>) -> (Self, Subscription) {
+    pub fn new(core: Core, channels: Channels, commits: Queued) -> (Self, Subscription) {
         let (messages, announcements) = mpsc::channel(QUEUE_ANNOUNCEMENTS);
         (Self { core, channels, commits, announcements }, Subscription { topic: TOPIC, messages })
     }
@@ -139,10 +142,20 @@ impl Publisher {
         channels.get(&key).map(|channel| channel.last_id)
     }
 
-    /// Sends records into the channel, which is then complete up to `complete_to`.
+    /// Sends records into the channel, which is then complete up to `complete_to`. If the tenant's
+    /// slow readers keep too many batches in memory, the channel ends, and its readers resume.
     fn send(&self, key: LogKey, frames: Vec<RecordFrame>, complete_to: i64) {
-        let batches: Vec<_> = in_batches(frames).map(|frames| std::sync::Arc::new(Batch::new(frames))).collect();
+        let holder = Holder { group: key.0.0, member: None };
+        let hold = |bytes: Bytes| Some(self.core.bodies.answers.reserve(holder, bytes.len()).ok()?.attach(bytes));
+        let batches = in_batches(frames).map(|frames| Batch::new(frames, hold).map(Arc::new));
+        let batches: Option<Vec<Arc<Batch>>> = batches.collect();
         let mut channels = self.channels.lock();
+        let Some(batches) = batches else {
+            self.core.metrics.stream_slow_readers.inc();
+            channels.remove(&key);
+            self.channels.unfollow(key);
+            return;
+        };
         let Some(channel) = channels.get_mut(&key) else { return };
         // Both under the lock: a new subscriber gets exactly the id that was sent before it joined.
         channel.last_id = complete_to;

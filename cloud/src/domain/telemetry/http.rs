@@ -6,18 +6,17 @@ use aide::axum::routing::{get_with, post_with};
 use std::sync::Arc;
 
 use axum::extract::{FromRef, State};
-use bytes::Bytes;
-use hub_protocol::{HubUuid, Timestamp};
+use hub_protocol::Timestamp;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::store::{self, Between, StoredRecord, Table};
+use super::store::{Between, List, StoredRecord, Table};
 use super::{HubLogResponse, HubTelemetryResponse, MAX_RECORD_BYTES, MAX_RECORDS, Readable};
 use crate::authn::Authn;
-use crate::authn::hub::Hub;
-use crate::authz::{Authorized, Scope, permission as perm};
+use crate::authz::{Authorized, permission as perm};
+use crate::budget::Holder;
 use crate::core::Core;
 use crate::db::{Direction, Slice};
 use crate::domain::hubs;
@@ -31,7 +30,7 @@ use crate::http::operation::operation;
 use crate::http::page::{Listed, Page, PageOf, Pageable};
 use crate::http::paths::HubPath;
 use crate::ingest::{HubUpload, Ingest};
-use crate::ingest::{Kind, Limited, Record, Upload};
+use crate::ingest::{Kind, Limited, Received, Record, Upload};
 
 pub fn routes<S>() -> ApiRouter<S>
 where
@@ -75,7 +74,7 @@ async fn upload_logs(
     IdempotencyKey(key): IdempotencyKey,
     upload: HubUpload<Value>,
 ) -> Result<Limited<NoContent>> {
-    submit(&ingest, upload.hub, Kind::Logs, key, upload.body).await
+    submit(&ingest, Kind::Logs, key, upload).await
 }
 
 async fn upload_telemetry(
@@ -83,18 +82,17 @@ async fn upload_telemetry(
     IdempotencyKey(key): IdempotencyKey,
     upload: HubUpload<Value>,
 ) -> Result<Limited<NoContent>> {
-    submit(&ingest, upload.hub, Kind::Telemetry, key, upload.body).await
+    submit(&ingest, Kind::Telemetry, key, upload).await
 }
 
 async fn submit(
     ingest: &Ingest,
-    hub: Hub,
     kind: Kind,
     key: Result<Option<String>>,
-    body: Result<Bytes>,
+    upload: HubUpload<Value>,
 ) -> Result<Limited<NoContent>> {
-    let checked = || Ok((key?, records(&body?)?));
-    let (key, records) = match checked() {
+    let Received { hub, content, held } = ingest.receive(kind, upload, records).await?;
+    let (key, records) = match key.and_then(|key| Ok((key, content?))) {
         Ok(checked) => checked,
         Err(error) => return Err(ingest.refuse(hub, kind, error).await),
     };
@@ -103,10 +101,13 @@ async fn submit(
         _ => None,
     };
     let upload = Upload { hub, kind, key, records, answer: String::new(), agent_version };
-    let receipt = ingest.submit(upload).await?;
+    let receipt = ingest.submit_held(upload, held).await?;
     Ok(Limited(NoContent, receipt.rate_limit))
 }
 
+/// The records of one page, together. A record has at most 256 KiB, so a page of the usual size
+/// fits.
+const MAX_PAGE_BYTES: i64 = 8 * 1024 * 1024;
 /// Telemetry older than this does not show which agent runs now: the hub may have spooled it before
 /// an update.
 const MAX_AGE_SECS: i64 = 300;
@@ -160,19 +161,27 @@ impl From<BetweenQuery> for Between {
     }
 }
 
-/// One page of a hub's records, and their total number.
-async fn read(
-    ingest: &Ingest,
-    table: Table,
-    scope: &Scope,
-    hub_uuid: HubUuid,
-    between: Between,
-    direction: Direction,
-    slice: Slice,
-) -> Result<(Vec<StoredRecord>, i64)> {
+/// One page of a hub's records, and their total number. Records may be large, so a page is bounded
+/// in bytes, and so are the pages that are read at a time.
+async fn read<R: From<StoredRecord>>(ingest: &Ingest, list: List<'_>, slice: Slice) -> Result<(Vec<R>, i64)> {
     let mut conn = ingest.core.db.read().await?;
-    hubs::require_past_or_present(&mut conn, scope, hub_uuid).await?;
-    store::list(&mut conn, table, scope, hub_uuid, between, direction, slice).await
+    hubs::require_past_or_present(&mut conn, list.scope, list.hub_uuid).await?;
+    let bytes = list.page_bytes(&mut conn, slice).await?;
+    if bytes > MAX_PAGE_BYTES {
+        let mebibytes = MAX_PAGE_BYTES / (1024 * 1024);
+        let message = format!("the records of this page have more than {mebibytes} MiB; ask for fewer at a time");
+        return Err(Error::field("size", message));
+    }
+    let holder = Holder { group: list.scope.tenant_uuid().0, member: None };
+    let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+    let _held = ingest
+        .core
+        .bodies
+        .answers
+        .reserve(holder, 2 * bytes)
+        .map_err(|_| Error::unavailable("BUSY", "too many large pages are being read; try again shortly"))?;
+    let (records, total) = list.page(&mut conn, slice).await?;
+    Ok((records.into_iter().map(R::from).collect(), total))
 }
 
 async fn list_logs(
@@ -182,10 +191,10 @@ async fn list_logs(
     page: Page,
     Query(query): Query<BetweenQuery>,
 ) -> Result<Listed<HubLogResponse>> {
-    let slice = page.slice();
-    let (records, total) =
-        read(&ingest, Table::Logs, &auth.scope, hub_uuid, query.into(), Direction::Descending, slice).await?;
-    Ok(page.listed(records.into_iter().map(HubLogResponse::from).collect(), total))
+    let (scope, between, direction) = (&auth.scope, query.into(), Direction::Descending);
+    let list = List { table: Table::Logs, scope, hub_uuid, between, direction };
+    let (records, total) = read(&ingest, list, page.slice()).await?;
+    Ok(page.listed(records, total))
 }
 
 async fn list_telemetry(
@@ -195,10 +204,10 @@ async fn list_telemetry(
     page: Page,
     Query(query): Query<BetweenQuery>,
 ) -> Result<Listed<HubTelemetryResponse>> {
-    let slice = page.slice();
-    let (records, total) =
-        read(&ingest, Table::Telemetry, &auth.scope, hub_uuid, query.into(), Direction::Descending, slice).await?;
-    Ok(page.listed(records.into_iter().map(HubTelemetryResponse::from).collect(), total))
+    let (scope, between, direction) = (&auth.scope, query.into(), Direction::Descending);
+    let list = List { table: Table::Telemetry, scope, hub_uuid, between, direction };
+    let (records, total) = read(&ingest, list, page.slice()).await?;
+    Ok(page.listed(records, total))
 }
 
 async fn page_logs(
@@ -209,9 +218,9 @@ async fn page_logs(
     Query(query): Query<BetweenQuery>,
 ) -> Result<Answer<PageOf<HubLogResponse>>> {
     let direction = page.direction("receivedAt", Direction::Descending)?;
-    let slice = page.slice();
-    let (records, total) = read(&ingest, Table::Logs, &auth.scope, hub_uuid, query.into(), direction, slice).await?;
-    Ok(Answer(page.page_of(records.into_iter().map(HubLogResponse::from).collect(), total)))
+    let list = List { table: Table::Logs, scope: &auth.scope, hub_uuid, between: query.into(), direction };
+    let (records, total) = read(&ingest, list, page.slice()).await?;
+    Ok(Answer(page.page_of(records, total)))
 }
 
 async fn page_telemetry(
@@ -222,10 +231,9 @@ async fn page_telemetry(
     Query(query): Query<BetweenQuery>,
 ) -> Result<Answer<PageOf<HubTelemetryResponse>>> {
     let direction = page.direction("receivedAt", Direction::Descending)?;
-    let slice = page.slice();
-    let (records, total) =
-        read(&ingest, Table::Telemetry, &auth.scope, hub_uuid, query.into(), direction, slice).await?;
-    Ok(Answer(page.page_of(records.into_iter().map(HubTelemetryResponse::from).collect(), total)))
+    let list = List { table: Table::Telemetry, scope: &auth.scope, hub_uuid, between: query.into(), direction };
+    let (records, total) = read(&ingest, list, page.slice()).await?;
+    Ok(Answer(page.page_of(records, total)))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use hub_protocol::{HubUuid, TenantUuid, Timestamp};
 
 use crate::authz::Scope;
-use crate::db::{Conn, Direction, Log, LogRange, Slice, sql};
+use crate::db::{Conn, Direction, Log, LogRange, Slice, Sql, sql};
 use crate::error::Result;
 
 #[derive(Debug, sqlx::FromRow)]
@@ -50,25 +50,43 @@ pub struct Between {
     pub to: Option<Timestamp>,
 }
 
-/// One page of the hub's records, and how many there are.
-pub async fn list(
-    conn: &mut Conn,
-    table: Table,
-    scope: &Scope,
-    hub_uuid: HubUuid,
-    between: Between,
-    direction: Direction,
-    slice: Slice,
-) -> Result<(Vec<StoredRecord>, i64)> {
-    let mut from = sql("FROM ").push(table.name()).push(" WHERE tenant_uuid = $1 AND hub_uuid = $2");
-    from = from.bind(scope.tenant_uuid()).bind(hub_uuid);
-    if let Some(start) = between.from {
-        from = from.push(" AND ").push(table.id()).push(" >= ").push_bind(start.as_micros());
+/// A hub's records of one kind, as a list.
+#[derive(Clone, Copy, Debug)]
+pub struct List<'a> {
+    pub table: Table,
+    pub scope: &'a Scope,
+    pub hub_uuid: HubUuid,
+    pub between: Between,
+    pub direction: Direction,
+}
+
+impl List<'_> {
+    /// The size of one page's records.
+    pub async fn page_bytes(self, conn: &mut Conn, slice: Slice) -> Result<i64> {
+        self.from().page_bytes(conn, "body", &self.order(), slice).await
     }
-    if let Some(end) = between.to {
-        from = from.push(" AND ").push(table.id()).push(" < ").push_bind(end.as_micros());
+
+    /// One page of the records, and how many there are.
+    pub async fn page(self, conn: &mut Conn, slice: Slice) -> Result<(Vec<StoredRecord>, i64)> {
+        self.from().page(conn, self.table.columns(), &self.order(), slice).await
     }
-    from.page(conn, table.columns(), &[table.id(), " ", direction.sql()], slice).await
+
+    const fn order(self) -> [&'static str; 3] {
+        [self.table.id(), " ", self.direction.sql()]
+    }
+
+    fn from(self) -> Sql {
+        let Self { table, scope, hub_uuid, between, .. } = self;
+        let mut from = sql("FROM ").push(table.name()).push(" WHERE tenant_uuid = $1 AND hub_uuid = $2");
+        from = from.bind(scope.tenant_uuid()).bind(hub_uuid);
+        if let Some(start) = between.from {
+            from = from.push(" AND ").push(table.id()).push(" >= ").push_bind(start.as_micros());
+        }
+        if let Some(end) = between.to {
+            from = from.push(" AND ").push(table.id()).push(" < ").push_bind(end.as_micros());
+        }
+        from
+    }
 }
 
 /// The log entries of one of the tenant's hubs, or of all, in a range of their ids, oldest first.

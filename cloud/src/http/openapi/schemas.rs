@@ -72,6 +72,12 @@ fn normalize_parameter(parameter: &mut Value) {
 }
 
 fn normalize_schema(schema: &mut Value) {
+    // The default of an object says what its members say, and no client generator reads it.
+    if schema["default"].is_object()
+        && let Some(schema) = schema.as_object_mut()
+    {
+        schema.remove("default");
+    }
     if *schema == Value::Bool(true) {
         *schema = json!({});
     }

@@ -13,7 +13,7 @@ use crate::authz::Public;
 use crate::core::Core;
 use crate::error::Result;
 use crate::http::answer::{Answer, Created};
-use crate::http::extract::{Json, parse_json};
+use crate::http::extract::Json;
 use crate::http::idempotency::IdempotencyKey;
 use crate::http::operation::{operation, operation_failing};
 use crate::ingest::UploadBody;
@@ -67,7 +67,8 @@ async fn store_adapters(
     IdempotencyKey(key): IdempotencyKey,
     body: UploadBody<AdapterSnapshot>,
 ) -> Result<Answer<AdapterSnapshotResult>> {
-    adapters::store_snapshot(&hubs, &hub, key?.as_deref(), parse_json(&body.0?)?).await.map(Answer)
+    let (snapshot, _turn) = body.report(&hubs.core, &hubs.core.turns.reports, &hub).await?;
+    adapters::store_snapshot(&hubs, &hub, key?.as_deref(), snapshot).await.map(Answer)
 }
 
 async fn test(hub: Hub, State(hubs): State<Hubs>) -> Answer<HubTest> {

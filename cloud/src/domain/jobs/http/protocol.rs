@@ -1,5 +1,5 @@
 //! Reports of hubs about their jobs and apps. Both accept compressed bodies, like uploads; neither
-//! counts against the rate limit of uploads.
+//! counts against the rate limit of uploads: each has a limit by hub.
 
 use aide::axum::ApiRouter;
 use aide::axum::routing::{post_with, put_with};
@@ -13,7 +13,7 @@ use crate::core::Core;
 use crate::domain::jobs::Jobs;
 use crate::error::Result;
 use crate::http::answer::NoContent;
-use crate::http::extract::{Path, parse_json};
+use crate::http::extract::Path;
 use crate::http::idempotency::IdempotencyKey;
 use crate::http::operation::{operation, operation_failing};
 use crate::http::paths::HubJobPath;
@@ -50,7 +50,8 @@ async fn record_event(
     IdempotencyKey(key): IdempotencyKey,
     body: UploadBody<HubJobEventRequest>,
 ) -> Result<NoContent> {
-    events::record(&jobs, &hub, hub_job_uuid, key?.as_deref(), parse_json(&body.0?)?).await?;
+    let (event, _turn) = body.report(&jobs.core, &jobs.core.turns.job_events, &hub).await?;
+    events::record(&jobs, &hub, hub_job_uuid, key?.as_deref(), event).await?;
     Ok(NoContent)
 }
 
@@ -59,6 +60,7 @@ async fn report_installed_apps(
     State(jobs): State<Jobs>,
     body: UploadBody<InstalledApps>,
 ) -> Result<NoContent> {
-    apps::report(&jobs, &hub, parse_json(&body.0?)?).await?;
+    let (report, _turn) = body.report(&jobs.core, &jobs.core.turns.reports, &hub).await?;
+    apps::report(&jobs, &hub, report).await?;
     Ok(NoContent)
 }
