@@ -6,6 +6,8 @@ use std::collections::VecDeque;
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
+use hub_adverts::advertisement::frame_of;
+use hub_adverts::library::read;
 use hub_protocol::ble::Advertisement;
 use hub_protocol::{TenantUuid, Timestamp};
 
@@ -204,26 +206,27 @@ impl Facts {
             String::new(),
             "Next steps, in another terminal (the token of the first line is valid for 15 minutes):".to_owned(),
             format!("  . {}/env.sh", self.dir),
-            "  curl -N $URL/tenant/stream/ble/events -H \"$TOKEN\" -H \"$TENANT\"".to_owned(),
-            "  curl $URL/tenant/ble/events?size=3 -H \"$TOKEN\" -H \"$TENANT\"".to_owned(),
-            "  curl $URL/tenant/hubs -H \"$TOKEN\" -H \"$TENANT\"".to_owned(),
+            "  member -N $URL/tenant/stream/ble/events".to_owned(),
+            "  member $URL/tenant/ble/events?size=3".to_owned(),
+            "  member $URL/tenant/hubs".to_owned(),
         ]
     }
 }
 
-/// A file to source in a shell. It logs in and sets the variables of the next steps, so that no
-/// token is typed or shown.
+/// A file to source in a shell. It logs in and defines what the next steps use, so that no token is
+/// typed or shown.
 pub fn environment(url: &str, api: &Api) -> String {
     let tenant_uuid = api.tenant_uuid;
     let credentials = serde_json::json!({"email": api.account.email, "password": api.account.password});
     format!(
         "# Written by every start of `hub-cloud demo`. Source it in a shell: . FILE\n\
          URL={url}\n\
-         TENANT='X-Tenant-UUID: {tenant_uuid}'\n\
-         TOKEN=\"Authorization: Bearer $(curl -sS $URL/auth/login -H 'content-type: application/json' --data-binary @- <<'END' |\n\
+         TENANT={tenant_uuid}\n\
+         TOKEN=$(curl -sS $URL/auth/login -H 'content-type: application/json' --data-binary @- <<'END' |\n\
          {credentials}\n\
          END\n\
-         sed -n 's/.*\"accessToken\":\"\\([^\"]*\\)\".*/\\1/p')\"\n"
+         sed -n 's/.*\"accessToken\":\"\\([^\"]*\\)\".*/\\1/p')\n\
+         member() {{ curl -sS -H \"Authorization: Bearer $TOKEN\" -H \"X-Tenant-UUID: $TENANT\" \"$@\"; }}\n"
     )
 }
 
@@ -233,11 +236,16 @@ fn event_row(observed_at: Timestamp, advertisement: &Advertisement) -> String {
     format!("{}  {address:<17}  {rssi:>4}  {}", time_of_day(observed_at), content(advertisement))
 }
 
-/// The advertiser's name and its payloads, with the names of widely used formats.
+/// The advertiser's name, and what the library of device models reads; else its payloads, with the
+/// names of widely used formats.
 fn content(advertisement: &Advertisement) -> String {
     let mut parts = Vec::new();
     if let Some(name) = &advertisement.name {
         parts.push(format!("\"{}\"", printable(name)));
+    }
+    if let Some(reading) = frame_of(advertisement).with(read) {
+        parts.push(printable(&reading.to_string()));
+        return parts.join("  ");
     }
     for (id, payload) in &advertisement.manufacturer_data {
         parts.push(format!("{}{}:{}", label(company(id)), printable(id), hex::encode(&payload.0)));
@@ -341,9 +349,10 @@ mod tests {
         assert!(large.iter().any(|line| line.contains("env.sh")), "{large:?}");
         let events: Vec<_> = large.iter().filter(|line| line.contains("AA:BB")).collect();
         assert!(
-            events
-                .last()
-                .is_some_and(|line| line.starts_with("00:00:00.099  AA:BB:CC:DD:EE:FF   -67  \"x\"  Ruuvi 0499:0505")),
+            events.last().is_some_and(|line| {
+                line.starts_with("00:00:00.099  AA:BB:CC:DD:EE:FF   -67  \"x\"  RuuviTag: ")
+                    && line.contains("temperature 6.425 °C")
+            }),
             "{events:?}"
         );
         let small = text(view.lines(120, 16));

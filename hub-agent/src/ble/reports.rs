@@ -2,15 +2,15 @@
 //! windows by device. Bounded in memory, and never reads a clock: the time is that of the
 //! advertisements, and of the caller of `flush`.
 
-use std::collections::HashMap;
 use std::collections::hash_map::{Entry, RandomState};
+use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use hub_protocol::Timestamp;
-use hub_protocol::ble::{Advertisement, BleDeviceWindow, BleEvent};
+use hub_protocol::ble::{Advertisement, BleDeviceWindow, BleEvent, Payload};
 
 use super::health::Health;
 use super::outlet::HeardSender;
@@ -253,8 +253,43 @@ impl Device {
             summary.payload.rssi = advertisement.rssi;
         } else {
             self.payload_hash = payload_hash;
-            summary.payload.clone_from(advertisement);
+            overwrite(&mut summary.payload, advertisement);
         }
+    }
+}
+
+/// As `clone_from`, but keeps the memory: nearly always only bytes under the same identifiers
+/// differ.
+fn overwrite(kept: &mut Advertisement, new: &Advertisement) {
+    let Advertisement {
+        adapter_address,
+        address,
+        address_type,
+        rssi,
+        tx_power,
+        name,
+        manufacturer_data,
+        service_data,
+        service_uuids,
+        device_instance_id,
+    } = kept;
+    adapter_address.clone_from(&new.adapter_address);
+    address.clone_from(&new.address);
+    address_type.clone_from(&new.address_type);
+    (*rssi, *tx_power, *device_instance_id) = (new.rssi, new.tx_power, new.device_instance_id);
+    name.clone_from(&new.name);
+    overwrite_data(manufacturer_data, &new.manufacturer_data);
+    overwrite_data(service_data, &new.service_data);
+    service_uuids.clone_from(&new.service_uuids);
+}
+
+fn overwrite_data(kept: &mut BTreeMap<String, Payload>, new: &BTreeMap<String, Payload>) {
+    if kept.len() == new.len() && kept.keys().eq(new.keys()) {
+        for (kept, new) in kept.values_mut().zip(new.values()) {
+            kept.0.clone_from(&new.0);
+        }
+    } else {
+        kept.clone_from(new);
     }
 }
 
@@ -262,7 +297,6 @@ impl Device {
 mod tests {
     use super::super::outlet;
     use super::*;
-    use hub_protocol::ble::Payload;
 
     fn at(secs: i64) -> Timestamp {
         Timestamp::from_micros(secs * 1_000_000)

@@ -4,13 +4,16 @@
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
+use hub_adverts::Measurement;
+use hub_adverts::advertisement::frame_of;
+use hub_adverts::library::read;
 use hub_protocol::ble::BleEvent;
 use hub_protocol::telemetry::ScanState;
 use serde::Serialize;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::scan_table::{Screen, Table};
+use super::scan_table::{Screen, Table, described};
 use crate::ble::recognise::recognise;
 use crate::ble::{self, Heard, Radio, RadioConfig, Replay, Source};
 use crate::config::{ScanArgs, ScanMode};
@@ -27,6 +30,11 @@ struct Line<'a> {
     /// What the advertiser probably is, for a person.
     #[serde(skip_serializing_if = "Option::is_none")]
     what: Option<&'static str>,
+    /// The key of the library's model, such as `ruuvi/ruuvitag`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<&'static str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    measurements: Vec<Measurement>,
 }
 
 pub async fn scan(args: ScanArgs) -> Result<(), Failure> {
@@ -114,14 +122,21 @@ async fn print_lines(mut radio: Radio, stop: impl Future<Output = ()>, json: boo
 
 fn print_line(output: &mut impl Write, event: &BleEvent, json: bool) -> io::Result<()> {
     let what = recognise(&event.payload);
+    let reading = frame_of(&event.payload).with(read);
     if json {
-        serde_json::to_writer(&mut *output, &Line { event, what })?;
+        let (model, measurements) =
+            reading.map_or((None, Vec::new()), |found| (Some(found.model.key.as_str()), found.measurements));
+        serde_json::to_writer(&mut *output, &Line { event, what, model, measurements })?;
         return output.write_all(b"\n");
     }
     let advertisement = &event.payload;
     let rssi = advertisement.rssi.map_or("-".to_owned(), |rssi| rssi.to_string());
     let name = super::scan_table::printable(advertisement.name.as_deref().unwrap_or_default());
-    writeln!(output, "{} {} {rssi:>4} {:<27} {name}", event.observed_at, advertisement.address, what.unwrap_or("-"))
+    write!(output, "{} {} {rssi:>4} {:<27} {name}", event.observed_at, advertisement.address, what.unwrap_or("-"))?;
+    match reading {
+        Some(reading) => writeln!(output, "  {}", described(&reading)),
+        None => writeln!(output),
+    }
 }
 
 fn events(heard: Vec<Heard>) -> impl Iterator<Item = BleEvent> {

@@ -5,6 +5,8 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::io::{self, Write};
 
+use hub_adverts::advertisement::frame_of;
+use hub_adverts::library::{Reading, read};
 use hub_protocol::Timestamp;
 use hub_protocol::ble::BleEvent;
 
@@ -29,6 +31,8 @@ pub struct Table {
 struct Row {
     name: String,
     what: &'static str,
+    /// The model's name and the last values that were read.
+    values: String,
     rssi: Option<i16>,
     smooth_rssi: f64,
     band: i32,
@@ -50,6 +54,7 @@ impl Table {
         let row = self.rows.entry(advertisement.address.clone()).or_insert_with(|| Row {
             name: String::new(),
             what: "",
+            values: String::new(),
             rssi: None,
             smooth_rssi: level,
             band: band(level),
@@ -61,6 +66,9 @@ impl Table {
         }
         // A beacon that alternates between several kinds of frame keeps the last known one.
         row.what = recognise(advertisement).unwrap_or(row.what);
+        if let Some(reading) = frame_of(advertisement).with(read) {
+            row.values = described(&reading);
+        }
         row.rssi = advertisement.rssi;
         row.smooth_rssi += (level - row.smooth_rssi) / 8.0;
         let middle = (f64::from(row.band) + 0.5) * BAND_DBM;
@@ -86,7 +94,7 @@ impl Table {
         rows.sort_by_key(|(address, row)| (Reverse(row.band), *address));
         let mut lines = vec![cut(status, width), String::new()];
         let header = format!(
-            "{:<ADDRESS_COLUMNS$} {:>4} {:>5} {:>7}  {:<WHAT_COLUMNS$} NAME",
+            "{:<ADDRESS_COLUMNS$} {:>4} {:>5} {:>7}  {:<WHAT_COLUMNS$} NAME AND VALUES",
             "ADDRESS", "RSSI", "AGE", "COUNT", "WHAT"
         );
         lines.push(cut(&header, width));
@@ -96,11 +104,12 @@ impl Table {
             let rssi = row.rssi.map_or("-".to_owned(), |rssi| rssi.to_string());
             let age = (now.as_secs() - row.last_seen.as_secs()).max(0);
             let line = format!(
-                "{address:<ADDRESS_COLUMNS$} {rssi:>4} {:>5} {:>7}  {:<WHAT_COLUMNS$} {}",
+                "{address:<ADDRESS_COLUMNS$} {rssi:>4} {:>5} {:>7}  {:<WHAT_COLUMNS$} {} {}",
                 format!("{age} s"),
                 row.count,
                 row.what,
-                row.name
+                row.name,
+                row.values
             );
             lines.push(cut(&line, width));
         }
@@ -111,6 +120,11 @@ impl Table {
         lines.truncate(height.saturating_sub(1).max(1));
         lines
     }
+}
+
+/// The model and the values, on one line.
+pub fn described(reading: &Reading) -> String {
+    printable(&reading.to_string())
 }
 
 fn band(level: f64) -> i32 {

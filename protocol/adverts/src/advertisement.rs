@@ -1,0 +1,54 @@
+//! Advertisements as hubs report them, as frames.
+
+use hub_protocol::ble::{Advertisement, Payload};
+use uuid::Uuid;
+
+use crate::frame::Address;
+use crate::language::uuid_of;
+use crate::library::OwnedFrame;
+
+/// The frame of an advertisement. Parts that are not well-formed are left out.
+pub fn frame_of(advertisement: &Advertisement) -> OwnedFrame {
+    let company = |(id, payload): (&String, &Payload)| Some((u16::from_str_radix(id, 16).ok()?, payload.0.clone()));
+    let service =
+        |(uuid, payload): (&String, &Payload)| -> Option<(Uuid, Vec<u8>)> { Some((uuid_of(uuid)?, payload.0.clone())) };
+    OwnedFrame {
+        address: address(&advertisement.address),
+        name: advertisement.name.clone(),
+        manufacturer_data: advertisement.manufacturer_data.iter().filter_map(company).collect(),
+        service_data: advertisement.service_data.iter().filter_map(service).collect(),
+        service_uuids: advertisement.service_uuids.iter().filter_map(|uuid| uuid_of(uuid)).collect(),
+    }
+}
+
+/// Of `AA:BB:CC:DD:EE:FF`.
+fn address(text: &str) -> Option<Address> {
+    let bytes: Vec<u8> = text.split(':').map(|byte| u8::from_str_radix(byte, 16).ok()).collect::<Option<_>>()?;
+    bytes.try_into().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::library::read;
+
+    #[test]
+    fn an_advertisement_is_read() {
+        let advertisement = Advertisement {
+            address: "C4:11:22:33:44:55".to_owned(),
+            service_data: [("fcd2".to_owned(), Payload(vec![0x40, 0x02, 0xCA, 0x09, 0x01, 0x61]))].into(),
+            service_uuids: vec!["not one".to_owned()],
+            ..Advertisement::default()
+        };
+        let frame = frame_of(&advertisement);
+        assert_eq!(frame.address, Some([0xC4, 0x11, 0x22, 0x33, 0x44, 0x55]));
+        let reading = frame.with(read).expect("a model");
+        let texts: Vec<String> = reading.measurements.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            (reading.model.key.as_str(), texts.join(", ").as_str()),
+            ("bthome/v2", "temperature 25.06 °C, battery 97 %")
+        );
+        let json = serde_json::to_value(&reading.measurements).expect("JSON");
+        assert_eq!(json[1], serde_json::json!({"quantity": "battery", "value": 97, "unit": "%EL"}));
+    }
+}

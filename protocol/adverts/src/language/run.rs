@@ -1,0 +1,497 @@
+//! Reads a frame by a compiled definition. Every step goes forward, and all of them spend one
+//! budget, so that a frame is done within a fraction of a millisecond whatever the definition.
+
+use std::cell::Cell;
+
+use super::cipher::{Aes, BLOCK};
+use super::expression::{Expression, PAYLOADS, Scene, VARIABLES};
+use super::program::{
+    BytesTest, Carrier, Cipher, Decrypt, Format, Items, Key, Length, Part, PayloadTest, Range, Repeat, Step, Test,
+};
+use crate::frame::{Address, Frame, LONGEST_PAYLOAD};
+use crate::measurement::Measurement;
+use crate::outcome::{BindKey, Facts, Identity, Keys, Outcome, Sequence};
+
+/// What the decoding of a frame may cost, in parts of expressions.
+const BUDGET: u32 = 20_000;
+const STEP_COST: u32 = 4;
+const BLOCK_COST: u32 = 40;
+/// Measurements of one frame.
+const MEASUREMENTS: usize = 64;
+
+/// Why reading ends before its end. Of several formats in one frame, the later counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stop {
+    Invalid,
+    NeedsKey,
+    WrongKey,
+}
+
+type Done = Result<(), Stop>;
+
+/// What reading a format has come to. Payloads are not part of it: those that are decrypted live in
+/// the step that made them.
+pub struct Run<'f> {
+    frame: &'f Frame<'f>,
+    /// Manufacturer data with the company identifier before it.
+    joined: &'f [&'f [u8]],
+    keys: Keys<'f>,
+    named: [&'f [u8]; PAYLOADS - 1],
+    variables: [Option<i128>; VARIABLES],
+    budget: Cell<u32>,
+    /// Whether a key was used that nothing has confirmed.
+    unconfirmed: bool,
+    /// Whether a tag under the device's key fitted.
+    authenticated: bool,
+    facts: Facts,
+    /// Where this frame's measurements begin in the output.
+    pub first: usize,
+    /// Those of them, by number, whose index is their order.
+    pub ordered: u64,
+}
+
+/// Manufacturer data of at most so many companies is tried where any company's would do.
+const COMPANIES: usize = 4;
+
+/// Reads the formats of a frame; what each finds is added to the output. `any_company` says that a
+/// format takes the data of any company.
+pub fn decode(
+    formats: &[Format],
+    any_company: bool,
+    frame: &Frame<'_>,
+    keys: Keys<'_>,
+    output: &mut Vec<Measurement>,
+) -> Outcome {
+    if !any_company {
+        return read(formats, frame, &[], keys, output);
+    }
+    let mut joined = [[0; LONGEST_PAYLOAD]; COMPANIES];
+    let mut payloads: [&[u8]; COMPANIES] = [&[]; COMPANIES];
+    for ((room, payload), (company, data)) in joined.iter_mut().zip(&mut payloads).zip(frame.manufacturer_data) {
+        if let Some((start, rest)) = room.split_first_chunk_mut::<2>()
+            && let Some(rest) = rest.get_mut(..data.len())
+        {
+            *start = company.to_le_bytes();
+            rest.copy_from_slice(data);
+            *payload = room.get(..data.len() + 2).unwrap_or_default();
+        }
+    }
+    let companies = frame.manufacturer_data.len().min(COMPANIES);
+    read(formats, frame, payloads.get(..companies).unwrap_or_default(), keys, output)
+}
+
+/// Reads the formats one after another.
+fn read(
+    formats: &[Format],
+    frame: &Frame<'_>,
+    joined: &[&[u8]],
+    keys: Keys<'_>,
+    output: &mut Vec<Measurement>,
+) -> Outcome {
+    let mut run = Run {
+        frame,
+        joined,
+        keys,
+        named: [&[]; PAYLOADS - 1],
+        variables: [None; VARIABLES],
+        budget: Cell::new(BUDGET),
+        unconfirmed: false,
+        authenticated: false,
+        facts: Facts::default(),
+        first: output.len(),
+        ordered: 0,
+    };
+    let mut decoded = false;
+    let mut stopped: Option<Stop> = None;
+    for format in formats {
+        let Some(payload) = run.matched(&format.test) else {
+            continue;
+        };
+        let begin = output.len();
+        let before = run.facts;
+        run.authenticated = false;
+        run.unconfirmed = false;
+        let mut ended = run.block(&format.steps, payload, output);
+        if run.budget.get() == 0 {
+            ended = Err(Stop::Invalid);
+        }
+        // What is in the clear stays when a key is missing; of a damaged frame nothing does.
+        if ended == Err(Stop::Invalid) {
+            output.truncate(begin);
+            run.facts = before;
+        }
+        decoded |= ended.is_ok();
+        stopped = stopped.max(ended.err());
+    }
+    run.number(output);
+    match stopped {
+        Some(Stop::WrongKey) => Outcome::WrongKey(run.facts),
+        Some(Stop::NeedsKey) => Outcome::NeedsKey(run.facts),
+        _ if decoded => Outcome::Decoded(run.facts),
+        Some(Stop::Invalid) => Outcome::Invalid,
+        None => Outcome::NotMine,
+    }
+}
+
+impl<'f> Run<'f> {
+    fn scene<'s>(&'s self, payload: &'s [u8]) -> Scene<'s> {
+        let [whole, second, third] = self.named;
+        Scene {
+            frame: self.frame,
+            payloads: [payload, whole, second, third],
+            variables: &self.variables,
+            key: &[],
+            budget: &self.budget,
+        }
+    }
+
+    /// Whether so much of the budget was left.
+    pub fn spend(&self, cost: u32) -> bool {
+        self.scene(&[]).spend(cost)
+    }
+
+    pub fn evaluate(&self, expression: &Expression, payload: &[u8]) -> Option<i128> {
+        expression.evaluate(&self.scene(payload))
+    }
+
+    /// The payload of a frame that a format reads; empty if it reads none.
+    fn matched(&mut self, test: &Test) -> Option<&'f [u8]> {
+        if !test.names.is_empty() || !test.name_prefixes.is_empty() {
+            let name = self.frame.name?;
+            let whole = test.names.iter().any(|known| known == name);
+            if !whole && !test.name_prefixes.iter().any(|known| name.starts_with(known.as_str())) {
+                return None;
+            }
+        }
+        let advertised = |uuid| self.frame.service_uuids.contains(uuid);
+        if !test.service_uuids.is_empty() && !test.service_uuids.iter().any(advertised) {
+            return None;
+        }
+        self.named = [&[]; PAYLOADS - 1];
+        let payload = match &test.payload {
+            None => &[],
+            Some(test) => find(self.frame, self.joined, test)?,
+        };
+        let [whole, others @ ..] = &mut self.named;
+        *whole = payload;
+        let (frame, joined) = (self.frame, self.joined);
+        for (other, test) in others.iter_mut().zip(&test.also) {
+            *other = find(frame, joined, test)?;
+        }
+        let fits = test.condition.as_ref().is_none_or(|condition| condition.holds(&self.scene(payload)));
+        fits.then_some(payload)
+    }
+
+    fn block(&mut self, steps: &[Step], payload: &[u8], output: &mut Vec<Measurement>) -> Done {
+        for step in steps {
+            if !self.spend(STEP_COST) {
+                return Err(Stop::Invalid);
+            }
+            self.step(step, payload, output)?;
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, step: &Step, payload: &[u8], output: &mut Vec<Measurement>) -> Done {
+        match step {
+            Step::Measure(measure) => {
+                if output.len().saturating_sub(self.first) < MEASUREMENTS {
+                    self.measure(measure, payload, output);
+                }
+            }
+            Step::Let { slot, value } => {
+                let value = self.evaluate(value, payload);
+                self.set(*slot, value);
+            }
+            Step::If { condition, then, otherwise } => {
+                let holds = condition.holds(&self.scene(payload));
+                self.block(if holds { then } else { otherwise }, payload, output)?;
+            }
+            Step::Switch { on, cases, otherwise } => {
+                let steps = self.evaluate(on, payload).and_then(|on| cases.get(on)).unwrap_or(otherwise);
+                self.block(steps, payload, output)?;
+            }
+            Step::Items(items) => self.items(items, payload, output)?,
+            Step::Repeat(repeat) => self.repeat(repeat, payload, output)?,
+            Step::Xor { range, with, steps } => self.xor(range, with, steps, payload, output)?,
+            Step::Decrypt(decrypt) => self.decrypt(decrypt, payload, output)?,
+            Step::Checksum { range, kind, equals } => {
+                let bytes = self.bytes(range, payload).ok_or(Stop::Invalid)?;
+                let scene = self.scene(payload);
+                if !scene.spend(cost(bytes.len()).saturating_mul(8)) {
+                    return Err(Stop::Invalid);
+                }
+                if equals.evaluate(&scene) != Some(i128::from(kind.of(bytes))) {
+                    return Err(self.failure());
+                }
+            }
+            Step::Valid(condition) => {
+                if !condition.holds(&self.scene(payload)) {
+                    return Err(self.failure());
+                }
+            }
+            Step::Sequence { value, bits, counter } => {
+                let value = self.evaluate(value, payload).map(|value| value & ((1 << bits) - 1));
+                if let Some(value) = value.and_then(|value| u32::try_from(value).ok()) {
+                    let authenticated = *counter && self.authenticated;
+                    self.facts.sequence = Some(Sequence { value, bits: *bits, authenticated });
+                }
+            }
+            Step::Address { range, reversed } => {
+                let bytes = self.bytes(range, payload).ok_or(Stop::Invalid)?;
+                let mut address: Address = bytes.try_into().map_err(|_| Stop::Invalid)?;
+                if *reversed {
+                    address.reverse();
+                }
+                self.facts.identity = Some(Identity::Mac(address));
+            }
+        }
+        Ok(())
+    }
+
+    /// What a failed check means: behind a cipher that does not authenticate, the key is in doubt.
+    fn failure(&self) -> Stop {
+        if self.unconfirmed { Stop::WrongKey } else { Stop::Invalid }
+    }
+
+    fn set(&mut self, slot: usize, value: Option<i128>) {
+        if let Some(variable) = self.variables.get_mut(slot) {
+            *variable = value;
+        }
+    }
+
+    /// The bytes of a range. None if the payload ends before.
+    pub fn bytes<'p>(&self, range: &Range, payload: &'p [u8]) -> Option<&'p [u8]>
+    where
+        'f: 'p,
+    {
+        let source = match range.payload.checked_sub(1) {
+            None => payload,
+            Some(named) => *self.named.get(named)?,
+        };
+        let at = range.at.offset(source, &self.scene(payload))?;
+        let rest = source.get(at..)?;
+        match range.size {
+            None => Some(rest),
+            Some(size) if size < 0 => rest.get(..rest.len().checked_sub(usize::try_from(size.unsigned_abs()).ok()?)?),
+            Some(size) => rest.get(..usize::try_from(size).ok()?),
+        }
+    }
+
+    fn items(&mut self, items: &Items, payload: &[u8], output: &mut Vec<Measurement>) -> Done {
+        let mut rest = self.bytes(&items.over, payload).ok_or(Stop::Invalid)?;
+        while !rest.is_empty() {
+            let scene = self.scene(rest);
+            if !scene.spend(STEP_COST) {
+                return Err(Stop::Invalid);
+            }
+            let tag = items.tag.evaluate(&scene).ok_or(Stop::Invalid)?;
+            let length = match &items.length {
+                Length::Computed(length) => length.evaluate(&scene).and_then(|length| usize::try_from(length).ok()),
+                Length::ByTag(lengths) => match lengths.get(tag) {
+                    Some(length) => Some(*length),
+                    None => return Ok(()),
+                },
+            };
+            let end = length.and_then(|length| items.header.checked_add(length)).ok_or(Stop::Invalid)?;
+            let (item, after) = rest.split_at_checked(end).ok_or(Stop::Invalid)?;
+            let value = item.get(items.header..).ok_or(Stop::Invalid)?;
+            self.set(items.slot, Some(tag));
+            self.block(items.cases.get(tag).unwrap_or(&items.otherwise), value, output)?;
+            rest = after;
+        }
+        Ok(())
+    }
+
+    fn repeat(&mut self, repeat: &Repeat, payload: &[u8], output: &mut Vec<Measurement>) -> Done {
+        let over = self.bytes(&repeat.over, payload).ok_or(Stop::Invalid)?;
+        for (number, piece) in over.chunks_exact(repeat.every.max(1)).enumerate() {
+            if !self.spend(STEP_COST) {
+                return Err(Stop::Invalid);
+            }
+            if let Some(slot) = repeat.slot {
+                self.set(slot, i128::try_from(number).ok());
+            }
+            self.block(&repeat.steps, piece, output)?;
+        }
+        Ok(())
+    }
+
+    fn xor(
+        &mut self,
+        range: &Range,
+        with: &[Part],
+        steps: &[Step],
+        payload: &[u8],
+        output: &mut Vec<Measurement>,
+    ) -> Done {
+        let mut key = [0; 32];
+        let key = self.assemble(with, payload, &mut key)?;
+        let bytes = self.bytes(range, payload).ok_or(Stop::Invalid)?;
+        let mut copy = [0; LONGEST_PAYLOAD];
+        let copy = copied(bytes, &mut copy)?;
+        if !self.spend(cost(copy.len())) {
+            return Err(Stop::Invalid);
+        }
+        copy.iter_mut().zip(key.iter().cycle()).for_each(|(byte, key)| *byte ^= key);
+        self.block(steps, copy, output)
+    }
+
+    fn decrypt(&mut self, decrypt: &Decrypt, payload: &[u8], output: &mut Vec<Measurement>) -> Done {
+        self.facts.encrypted |= matches!(decrypt.key, Key::Bind);
+        let mut assembled = [0; 32];
+        let key: &[u8] = match (&decrypt.key, self.keys.bind_key) {
+            (Key::Bind, None) => return Err(Stop::NeedsKey),
+            (Key::Bind, Some(BindKey::Short(_))) => return Err(Stop::WrongKey),
+            (Key::Bind, Some(BindKey::Full(key))) => key,
+            (Key::Parts(parts), _) => self.assemble(parts, payload, &mut assembled)?,
+        };
+        let whole: &[u8; BLOCK] = key.try_into().map_err(|_| Stop::Invalid)?;
+        if let Some(check) = &decrypt.check {
+            let mut scene = self.scene(payload);
+            scene.key = key;
+            if !check.holds(&scene) {
+                return Err(Stop::WrongKey);
+            }
+        }
+        let sealed = self.bytes(&decrypt.range, payload).ok_or(Stop::Invalid)?;
+        let mut opened = [0; LONGEST_PAYLOAD];
+        let opened = copied(sealed, &mut opened)?;
+        let blocks = u32::try_from(opened.len() / BLOCK).unwrap_or(u32::MAX).saturating_add(4);
+        if !self.spend(blocks.saturating_mul(BLOCK_COST)) {
+            return Err(Stop::Invalid);
+        }
+        let aes = Aes::new(whole);
+        let before = self.unconfirmed;
+        let mut room = [0; 32];
+        match &decrypt.cipher {
+            Cipher::Ccm { nonce, associated, tag } => {
+                let nonce = self.assemble(nonce, payload, &mut room)?;
+                let mut room = [0; 32];
+                let associated = self.assemble(associated, payload, &mut room)?;
+                let tag = self.bytes(tag, payload).ok_or(Stop::Invalid)?;
+                if !aes.open_ccm(nonce, associated, opened, tag) {
+                    return Err(Stop::WrongKey);
+                }
+                self.authenticated = matches!(decrypt.key, Key::Bind);
+                self.unconfirmed = false;
+            }
+            Cipher::Ctr { initial, little_endian } => {
+                let initial = self.assemble(initial, payload, &mut room)?;
+                let mut first = [0; BLOCK];
+                first.iter_mut().zip(initial).for_each(|(to, from)| *to = *from);
+                aes.apply_ctr(first, *little_endian, opened);
+                self.unconfirmed = true;
+            }
+            Cipher::Ecb => {
+                if !aes.open_ecb(opened) {
+                    return Err(Stop::Invalid);
+                }
+                self.unconfirmed = true;
+            }
+        }
+        let begin = output.len();
+        let ended = self.block(&decrypt.steps, opened, output);
+        if ended == Err(Stop::WrongKey) {
+            output.truncate(begin);
+        }
+        self.unconfirmed = before;
+        ended
+    }
+
+    /// Puts bytes together. What a frame lacks makes it invalid.
+    fn assemble<'r>(&self, parts: &[Part], payload: &[u8], room: &'r mut [u8; 32]) -> Result<&'r [u8], Stop> {
+        let mut length = 0;
+        for part in parts {
+            let end = length + part.size();
+            let to = room.get_mut(length..end).ok_or(Stop::Invalid)?;
+            length = end;
+            match part {
+                Part::Constant(bytes) => to.copy_from_slice(bytes),
+                Part::Address { reversed } => {
+                    to.copy_from_slice(&self.frame.address.ok_or(Stop::Invalid)?);
+                    if *reversed {
+                        to.reverse();
+                    }
+                }
+                Part::Bytes { range, reversed, .. } => {
+                    let bytes = self.bytes(range, payload).filter(|bytes| bytes.len() == to.len());
+                    to.copy_from_slice(bytes.ok_or(Stop::Invalid)?);
+                    if *reversed {
+                        to.reverse();
+                    }
+                }
+                Part::Value { value, integer } => {
+                    let value = self.evaluate(value, payload).ok_or(Stop::Invalid)?.to_le_bytes();
+                    to.iter_mut().zip(value).for_each(|(to, from)| *to = from);
+                    if integer.big_endian {
+                        to.reverse();
+                    }
+                }
+            }
+        }
+        Ok(room.get(..length).unwrap_or_default())
+    }
+
+    /// Takes the index from quantities that were numbered and occur once.
+    fn number(&self, output: &mut [Measurement]) {
+        let Some(output) = output.get_mut(self.first..) else {
+            return;
+        };
+        for at in 0..output.len().min(MEASUREMENTS) {
+            let alone = |one: &Measurement| {
+                output.iter().filter(|other| std::ptr::eq(other.quantity, one.quantity)).count() == 1
+            };
+            if self.ordered >> at & 1 == 1
+                && output.get(at).is_some_and(alone)
+                && let Some(one) = output.get_mut(at)
+            {
+                one.index = None;
+            }
+        }
+    }
+}
+
+/// The first payload of a frame that looks like what is asked for.
+fn find<'f>(frame: &'f Frame<'f>, joined: &'f [&'f [u8]], test: &PayloadTest) -> Option<&'f [u8]> {
+    match &test.carrier {
+        Carrier::Manufacturer(companies) => {
+            let data = frame.manufacturer_data.iter();
+            data.filter(|(id, _)| companies.contains(id))
+                .map(|(_, payload)| *payload)
+                .find(|payload| fits(payload, test))
+        }
+        Carrier::AnyManufacturer => joined.iter().copied().find(|payload| fits(payload, test)),
+        Carrier::Service(uuids) => {
+            let data = frame.service_data.iter();
+            data.filter(|(id, _)| uuids.contains(id)).map(|(_, payload)| *payload).find(|payload| fits(payload, test))
+        }
+    }
+}
+
+fn fits(payload: &[u8], test: &PayloadTest) -> bool {
+    let length = test.lengths.is_empty() || test.lengths.iter().any(|range| range.contains(&payload.len()));
+    length && test.bytes.iter().all(|bytes| bytes.holds(payload))
+}
+
+impl BytesTest {
+    fn holds(&self, payload: &[u8]) -> bool {
+        let away = usize::try_from(self.at.unsigned_abs()).unwrap_or(usize::MAX);
+        let at = if self.at < 0 { payload.len().checked_sub(away) } else { Some(away) };
+        let Some(bytes) = at.and_then(|at| payload.get(at..)?.get(..self.bytes.len())) else {
+            return false;
+        };
+        bytes.iter().zip(&self.mask).zip(&self.bytes).all(|((byte, mask), wanted)| byte & mask == *wanted)
+    }
+}
+
+fn cost(bytes: usize) -> u32 {
+    u32::try_from(bytes / 4).unwrap_or(u32::MAX)
+}
+
+/// The bytes in a buffer of the caller. No payload is longer than the buffer.
+fn copied<'b>(bytes: &[u8], buffer: &'b mut [u8; LONGEST_PAYLOAD]) -> Result<&'b mut [u8], Stop> {
+    let buffer = buffer.get_mut(..bytes.len()).ok_or(Stop::Invalid)?;
+    buffer.copy_from_slice(bytes);
+    Ok(buffer)
+}

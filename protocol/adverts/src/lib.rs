@@ -1,0 +1,23 @@
+//! Reads BLE advertisements: which device model sent a frame, and what the frame says. The service
+//! and the agent use this crate alike, so that both read a frame to the same bits. No I/O; nothing
+//! here panics on what a frame or a definition contains.
+
+pub mod advertisement;
+pub mod builtin;
+mod bytes;
+mod crypto;
+pub mod frame;
+pub mod language;
+pub mod library;
+pub mod matching;
+pub mod measurement;
+pub mod outcome;
+pub mod quantity;
+pub mod resolvable;
+
+pub use builtin::Builtin;
+pub use frame::{Address, AddressType, Frame};
+pub use language::{Decoder, DefinitionError};
+pub use measurement::{Kind, Measurement, Value};
+pub use outcome::{BindKey, Facts, Identity, Keys, Outcome, Sequence};
+pub use quantity::Quantity;
