@@ -10,7 +10,7 @@ use hub_protocol::Timestamp;
 use hub_tests::app::set_clock;
 use hub_tests::process::{Process, program};
 use hub_tests::{Backend, Call, Client, Options, Person, SimulatedHub, Tenant, TestApp, on_each_database};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::process::Command;
 
 /// Exit code and everything said.
@@ -45,6 +45,10 @@ async fn master_key_is_replaced_while_the_service_runs() {
     let (code, listed) = run(dir.path(), &["keys", "list"]).await;
     assert!(code == Some(0) && listed.contains("seals and opens, 3 secrets"), "{listed}");
     let old = listed.split_whitespace().next().expect("an id").to_owned();
+    let (_, listed) = run(dir.path(), &["keys", "list", "--json"]).await;
+    let listed: Value = serde_json::from_str(&listed).expect("JSON");
+    assert_eq!(listed["masterKeys"], json!([{"id": old, "seals": true, "secrets": 3}]));
+    assert!(listed["signingKeys"][0]["id"].is_string(), "{listed}");
 
     let (code, said) = run(dir.path(), &["keys", "rotate"]).await;
     assert!(code == Some(0) && said.contains("3 secrets resealed"), "{code:?} {said}");

@@ -75,3 +75,14 @@ async fn access_log_selects_requests() {
     service.get("/nowhere", "bad").await;
     assert!(!service.lines().iter().any(|line| line["target"] == "access"), "it is off unless asked for");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn replicas_on_one_bus_see_each_other() {
+    let Some(bus) = hub_tests::nats_url() else { return };
+    let first = Logged::start(&["--bus", &bus]).await;
+    let second = Logged::start(&["--bus", &bus]).await;
+    for service in [&first, &second] {
+        let line = service.line("the other replica", |line| line["message"] == "another replica is seen").await;
+        assert!(line["replica"].as_str().is_some_and(|name| name.starts_with(env!("CARGO_PKG_VERSION"))), "{line}");
+    }
+}

@@ -38,7 +38,7 @@ async fn perform(app: &App, kind: &str) -> Done {
 
 /// Runs all of retention until nothing is left to do.
 async fn perform_all(app: &App) {
-    for kind in ["audit", "ble_events", "job_events", "logs", "telemetry"] {
+    for kind in ["activations", "audit", "ble_events", "job_events", "logs", "telemetry"] {
         while perform(app, &format!("retention.{kind}")).await == Done::Again(app.clock.now()) {}
     }
 }

@@ -119,6 +119,13 @@ async fn use_everything(client: &Client) {
     by_key.get("/tenant/hubs").call().await.expect(200);
     by_key.header(header, "hmk_abcdefgh_abcdefghijklmnopqrstuvwxyz012345").get("/tenant/hubs").call().await.expect(401);
 
+    // There is no such model, and the keys were sent all the same.
+    let device = json!({
+        "deviceUuid": "7b1c3f0e-52c4-4e0a-8a53-0d6c0f3f7f11", "bindKey": "3c5f8a1b90d2e47766a1b2c3d4e5f607",
+        "identityResolvingKey": "91e0d7c2b3a45566778899aabbccdd01",
+    });
+    tenant.client.post("/tenant/devices").json(&device).call().await.expect(404);
+
     let person = Person::register(client).await;
     let change = json!({"currentPassword": hub_tests::people::PASSWORD, "newPassword": "quite another battery staple"});
     person.client.post("/auth/password").json(&change).call().await.expect(204);

@@ -6,6 +6,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use hub_tests::process::{Process, program};
+use hub_tests::{Backend, postgres};
 use tokio::process::Command;
 
 /// Nothing here serves: it has to end by itself.
@@ -93,12 +94,27 @@ async fn master_key_of_another_database_is_reported() {
     assert!(!text.contains("request id"), "{text}");
 }
 
+hub_tests::on_postgres!(a_database_that_refuses_is_named_first);
+async fn a_database_that_refuses_is_named_first(_: Backend) {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (server, _) = postgres::SERVER.rsplit_once('/').expect("a URL with a database");
+    let (code, text) = serve(dir.path(), &["--database-url", &format!("{server}/no-such-database")], &[]).await;
+    let cause = "hub-cloud: the database refuses the connection: database \"no-such-database\" does not exist";
+    assert!(code == Some(1) && text.starts_with(cause) && text.contains("createdb"), "{code:?} {text}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn temporary_failure_exits_with_75_and_permanent_failure_says_what_to_do() {
     let dir = tempfile::tempdir().expect("a directory");
     let (code, text) = serve(dir.path(), &["--database-url", "postgres://u:hunter2@127.0.0.1:1/none"], &[]).await;
-    assert!(code == Some(75) && text.contains("does not respond"), "{code:?} {text}");
-    assert!(!text.contains("hunter2"), "{text}");
+    assert!(code == Some(75) && text.contains("does not respond: postgres://127.0.0.1:1/none"), "{code:?} {text}");
+    assert!(text.contains("Connection refused") && !text.contains("hunter2"), "{text}");
+    let (code, text) = serve(dir.path(), &["--database-url", "sqlite:/no/such/directory/hub.sqlite"], &[]).await;
+    assert!(code == Some(1) && text.contains("cannot open the database file /no/such/directory/hub.sqlite"), "{text}");
+    std::fs::write(dir.path().join("other"), "not a database").expect("a file");
+    let other = format!("sqlite:{}", dir.path().join("other").display());
+    let (code, text) = serve(dir.path(), &["--database-url", &other], &[]).await;
+    assert!(code == Some(1) && text.contains("file is not a database"), "{code:?} {text}");
 
     let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = taken.local_addr().expect("an address").to_string();

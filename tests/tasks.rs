@@ -252,6 +252,7 @@ on_each_database!(upkeep_is_scheduled_once_for_all_replicas_and_reschedules_itse
 /// Upkeep is there from the start, once for all replicas, and puts itself back.
 async fn upkeep_is_scheduled_once_for_all_replicas_and_reschedules_itself(backend: Backend) {
     let expected = [
+        "retention.activations",
         "retention.audit",
         "retention.ble_events",
         "retention.job_events",

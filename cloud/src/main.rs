@@ -1,18 +1,18 @@
 //! The `hub-cloud` program: parses arguments, loads the configuration, starts logging and runs the
 //! selected command.
 
-use std::ffi::OsStr;
+mod cli;
+
 use std::fs::File;
 use std::io::{ErrorKind, IsTerminal, Write};
-use std::net::IpAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::CommandFactory;
 use hub_cloud::admin;
 use hub_cloud::app::{App, Base, StartError};
 use hub_cloud::clock::Clock;
-use hub_cloud::config::{self, AccessLog, Config, ConfigError, LogFormat, SETTINGS, Settings};
+use hub_cloud::config::{self, AccessLog, Config, LogFormat};
 use hub_cloud::db::space;
 use hub_cloud::demo;
 use hub_cloud::domain::accounts::Locked;
@@ -25,7 +25,14 @@ use hub_cloud::observe;
 use hub_cloud::release;
 use hub_cloud::upkeep;
 use hub_protocol::check;
+use tikv_jemallocator::Jemalloc;
 use tracing_subscriber::EnvFilter;
+
+use cli::{AdminCommand, CaCommand, Cli, Command, KeysCommand, LockedArgs};
+
+/// Gives memory back within seconds of its release, which the C library's allocator does not.
+#[global_allocator]
+static ALLOCATOR: Jemalloc = Jemalloc;
 
 /// Exit codes. Values from `sysexits.h` are used where one fits.
 const FAILED: u8 = 1;
@@ -33,250 +40,6 @@ const WRONG_USAGE: u8 = 2;
 const CONFIG_REFUSED: u8 = 3;
 /// `EX_TEMPFAIL`: the same command can succeed later.
 const TRY_LATER: u8 = 75;
-
-/// Management service for a fleet of BLE hubs
-#[derive(Parser)]
-#[command(
-    version,
-    after_help = HELP
-)]
-struct Cli {
-    #[command(subcommand)]
-    command: Command,
-
-    /// Configuration file (TOML). Its keys are the names of the flags [default:
-    /// /etc/hub-cloud/config.toml, if it exists]
-    #[arg(long, global = true, env = "HUB_CLOUD_CONFIG", value_name = "FILE", help_heading = SETTINGS)]
-    config: Option<PathBuf>,
-
-    #[command(flatten)]
-    settings: Settings,
-}
-
-const HELP: &str = "\
-Examples:
-  hub-cloud demo                                    run service, hub and client on this machine
-  hub-cloud serve                                   serve on 127.0.0.1:8080, with keys and database
-                                                    in ./hub-cloud-data
-  hub-cloud check                                   find configuration faults before a start
-
-Options win over the environment, the environment over the file.
-
-Exit codes: 0 done, 1 failed, 2 wrong usage, 3 configuration refused, 75 try again later.";
-
-#[derive(Subcommand)]
-enum Command {
-    /// Run the service until SIGTERM or Ctrl-C
-    #[command(after_help = SERVE_HELP)]
-    Serve,
-    /// Apply pending migrations to the database and exit
-    #[command(after_help = MIGRATE_HELP)]
-    Migrate {
-        /// Rewrite an SQLite database without its free space; the service must be stopped
-        #[arg(long)]
-        compact: bool,
-    },
-    /// Create, list and demote platform administrators; help people who cannot log in
-    #[command(subcommand, after_help = ADMIN_HELP)]
-    Admin(AdminCommand),
-    /// List and replace the master keys and the token signing keys; the service may keep running
-    #[command(subcommand, after_help = KEYS_HELP)]
-    Keys(KeysCommand),
-    /// List the authorities that issue hubs' client certificates, and replace the root
-    #[command(subcommand, after_help = CA_HELP)]
-    Ca(CaCommand),
-    /// Log in at the external issuer and print access tokens for other commands
-    #[command(after_help = login::HELP)]
-    Login(login::Options),
-    /// Create release keys; sign and verify releases of the agent and of apps
-    #[command(subcommand, after_help = release::HELP)]
-    Release(release::Command),
-    /// Test the configuration and everything it refers to, and print a fix for each fault
-    #[command(after_help = CHECK_HELP)]
-    Check {
-        /// Print one JSON object: {"ok": bool, "findings": [{"check", "state", "finding", "mend"}]}
-        #[arg(long)]
-        json: bool,
-    },
-    /// Print the API description (OpenAPI 3.1)
-    #[command(after_help = "Example: hub-cloud openapi > openapi.json")]
-    Openapi,
-    /// Print the completions of a shell; the package installs those of bash, zsh and fish
-    #[command(after_help = "Example: hub-cloud completions bash > /etc/bash_completion.d/hub-cloud")]
-    Completions {
-        /// The shell
-        shell: clap_complete::Shell,
-    },
-    /// Run the service, one hub and a live view of its data on this machine
-    #[command(after_help = DEMO_HELP)]
-    Demo(demo::Options),
-}
-
-const SERVE_HELP: &str = "\
-The first start creates the keys and, on SQLite, the database. Every start applies pending
-migrations. On SIGTERM or Ctrl-C the service completes the requests it has accepted, then exits.
-
-Examples:
-  hub-cloud serve
-  hub-cloud serve --listen 0.0.0.0:8443 --tls-cert cert.pem --tls-key key.pem
-  hub-cloud serve --database-url postgres://hub:PASSWORD@db.example.com/hub \\
-      --bus nats://nats.example.com:4222";
-
-const MIGRATE_HELP: &str = "\
-`serve` does this at its start. Run it beforehand to separate a long migration from the start of the
-service. Take a backup first: there is no migration back.
-
---compact gives the free space of an SQLite database back to the file system, and lets the service
-do so from then on. It needs as much free space as the database has in use.
-
-Example: runuser -u hub-cloud -- hub-cloud migrate";
-
-const ADMIN_HELP: &str = "\
-These commands work on the database of the service, which may keep running, and never create one.
-Without --config they use /etc/hub-cloud/config.toml, if it exists.
-
-Examples:
-  hub-cloud admin create --email ada@example.com --password-stdin < password.txt
-  hub-cloud admin list
-  hub-cloud admin revoke --email ada@example.com";
-
-const KEYS_HELP: &str = "\
-These commands work on the database of the service, which may keep running, and never create one.
-Without --config they use /etc/hub-cloud/config.toml, if it exists.
-
-Example: hub-cloud keys list";
-
-const CA_HELP: &str = "\
-These commands work on the database of the service, which may keep running, and never create one.
-Without --config they use /etc/hub-cloud/config.toml, if it exists.
-
-Example: hub-cloud ca list";
-
-const CHECK_HELP: &str = "\
-Checks settings, keys, database, file store, TLS certificate and every server that the settings name.
-It changes nothing and may run while the service runs. Run it as the service's user. The exit code is
-1 when a check fails; a warning is not a failure.
-
-Examples:
-  hub-cloud check
-  runuser -u hub-cloud -- hub-cloud check --json";
-
-const DEMO_HELP: &str = "\
-Account, database, hub state and logs are stored in ./hub-cloud-data/demo (--data-dir selects another
-directory). The next start continues with this data; remove the directory to start over. The demo
-listens on 127.0.0.1:8080, or on a free port when that port is in use. Ctrl-C ends it.
-
-Examples:
-  hub-cloud demo
-  hub-cloud demo --speed 10
-  hub-cloud demo --bluez";
-
-const UNLOCK_HELP: &str = "\
-Examples:
-  hub-cloud admin unlock --email ada@example.com
-  hub-cloud admin unlock --address 192.0.2.7";
-
-const RESET_HELP: &str = "\
-Example: hub-cloud admin reset-password --email ada@example.com --password-stdin < password.txt";
-
-#[derive(Subcommand)]
-enum AdminCommand {
-    /// Create a platform administrator, or promote the existing account that has this password
-    #[command(after_help = "Example: hub-cloud admin create --email ada@example.com --password-stdin < password.txt")]
-    Create {
-        /// E-mail address to log in with
-        #[arg(long)]
-        email: String,
-        /// Read the password, 8 to 200 characters, from the first line of standard input
-        #[arg(long, required = true)]
-        password_stdin: bool,
-    },
-    /// List the platform administrators, with their logins
-    #[command(after_help = "Example: hub-cloud admin list")]
-    List {
-        /// Print one JSON object: {"administrators": [{"userUuid", "email", "nickname",
-        /// "createdAt", "logins", "lastLoginAt"}]}
-        #[arg(long)]
-        json: bool,
-    },
-    /// Take the role of platform administrator from an account and end all its logins, at once
-    #[command(after_help = "Example: hub-cloud admin revoke --email ada@example.com")]
-    Revoke {
-        /// E-mail address of the account
-        #[arg(long)]
-        email: String,
-        /// End the logins only; works for every account
-        #[arg(long)]
-        keep_role: bool,
-    },
-    /// Let somebody log in whose failed logins delay the next ones
-    #[command(after_help = UNLOCK_HELP)]
-    Unlock {
-        #[command(flatten)]
-        locked: LockedArgs,
-    },
-    /// Set the password of an account, end its logins and clear what delays them
-    #[command(after_help = RESET_HELP)]
-    ResetPassword {
-        /// E-mail address of the account
-        #[arg(long)]
-        email: String,
-        /// Read the password, 8 to 200 characters, from the first line of standard input
-        #[arg(long, required = true)]
-        password_stdin: bool,
-    },
-}
-
-/// Who is to be unlocked: exactly one of them.
-#[derive(Args)]
-#[group(required = true, multiple = false)]
-struct LockedArgs {
-    /// E-mail address of the account: clears what was counted against it, from any address
-    #[arg(long)]
-    email: Option<String>,
-    /// IP address: clears the logins and registrations that were counted against it
-    #[arg(long)]
-    address: Option<IpAddr>,
-}
-
-#[derive(Subcommand)]
-enum KeysCommand {
-    /// List the master keys, with the number of secrets sealed with each, and the signing keys
-    #[command(after_help = "Example: hub-cloud keys list")]
-    List,
-    /// Create a new master key, reseal every secret with it, and create a new signing key
-    #[command(after_help = ROTATE_HELP)]
-    Rotate,
-    /// Remove a master key that no secret is sealed with
-    #[command(after_help = "Example: hub-cloud keys forget 1f3a5c7e")]
-    Forget {
-        /// Id of the key, as shown by `hub-cloud keys list`
-        id: String,
-    },
-}
-
-#[derive(Subcommand)]
-enum CaCommand {
-    /// List the authorities, with the number of unexpired certificates of each
-    #[command(after_help = "Example: hub-cloud ca list")]
-    List,
-    /// Create a new root and an issuing authority below it
-    #[command(after_help = CA_ROTATE_HELP)]
-    Rotate,
-}
-
-const CA_ROTATE_HELP: &str = "\
-Running services start to issue from the new authority after one minute. Certificates issued under
-the old root stay valid until they expire, and the old root stays in the bundle until then.
-
-Example: hub-cloud ca rotate";
-
-const ROTATE_HELP: &str = "\
-Running services that share the file master.key load the new key immediately. If the setting
-master-key holds the keys, no master key is created. In that case set it to OLD,NEW on all replicas,
-then to NEW,OLD, run this command, then set it to NEW. The command may be interrupted and run again.
-
-Example: hub-cloud keys rotate";
 
 /// A failed command: its exit code and the message for the operator.
 struct Failure {
@@ -332,49 +95,8 @@ impl From<release::Failure> for Failure {
     }
 }
 
-/// Parses arguments and environment. For a wrong argument clap prints the usage error and exits; a
-/// wrong environment variable is a configuration error.
-fn parse() -> Result<Cli, ConfigError> {
-    // Units and container files set empty variables: they count as not set.
-    let is_empty = |name: &OsStr| std::env::var_os(name).is_some_and(|value| value.is_empty());
-    let mut command = Cli::command().mut_args(|arg| match arg.get_env().is_some_and(is_empty) {
-        true => arg.env(None::<&str>),
-        false => arg,
-    });
-    // `build` copies the global settings to the subcommands. Commands that use none hide them.
-    command.build();
-    let command = ["release", "openapi", "completions"]
-        .into_iter()
-        .fold(command, |command, name| command.mut_subcommand(name, hide_settings));
-    let error = match command.try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches)) {
-        Ok(cli) => return Ok(cli),
-        // Help or version.
-        Err(error) if !error.use_stderr() => error.exit(),
-        Err(error) => error,
-    };
-    // If the arguments parse without the environment, the environment is at fault.
-    match Cli::command().mut_args(|arg| arg.env(None::<&str>)).try_get_matches() {
-        Ok(_) => {
-            let text = error.to_string();
-            let reason = text.lines().next().unwrap_or_default();
-            Err(ConfigError(format!("in the environment: {}", reason.trim_start_matches("error: "))))
-        }
-        Err(usage) => usage.exit(),
-    }
-}
-
-/// Hides the settings in the help of the command and its subcommands.
-fn hide_settings(command: clap::Command) -> clap::Command {
-    let command = command.mut_args(|arg| match arg.get_help_heading() {
-        Some(SETTINGS) => arg.hide(true),
-        _ => arg,
-    });
-    let names: Vec<String> = command.get_subcommands().map(|subcommand| subcommand.get_name().to_owned()).collect();
-    names.into_iter().fold(command, |command, name| command.mut_subcommand(name, hide_settings))
-}
-
 fn main() -> ExitCode {
-    let cli = match parse() {
+    let cli = match cli::parse() {
         Ok(cli) => cli,
         Err(error) => {
             eprintln!("hub-cloud: {error}");
@@ -449,9 +171,13 @@ fn start_logging(is_service: bool, config: &Config) -> Result<(), tracing_subscr
     if config.access_log != AccessLog::Off {
         filter = filter.add_directive(format!("{}=info", access_log::TARGET).parse()?);
     }
-    let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let is_terminal = std::io::stderr().is_terminal();
+    let logs = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(check::colours(is_terminal));
     let is_json = match config.log_format {
-        LogFormat::Auto => !std::io::stderr().is_terminal(),
+        LogFormat::Auto => !is_terminal,
         LogFormat::Text => false,
         LogFormat::Json => true,
     };
@@ -476,7 +202,7 @@ async fn run(command: Command, config: Config) -> Result<(), Failure> {
         Command::Keys(command) => {
             let base = Base::attach(config, Clock::System).await?;
             let report = match command {
-                KeysCommand::List => admin::keys::list(&base).await,
+                KeysCommand::List { json } => admin::keys::list(&base, json).await,
                 KeysCommand::Rotate => admin::keys::rotate(&base).await,
                 KeysCommand::Forget { id } => admin::keys::forget(&base, &id).await,
             };
@@ -486,7 +212,7 @@ async fn run(command: Command, config: Config) -> Result<(), Failure> {
         Command::Ca(command) => {
             let base = Base::attach(config, Clock::System).await?;
             let report = match command {
-                CaCommand::List => admin::certificates::list(&base).await,
+                CaCommand::List { json } => admin::certificates::list(&base, json).await,
                 CaCommand::Rotate => admin::certificates::rotate(&base).await,
             };
             base.stop().await;
@@ -494,7 +220,7 @@ async fn run(command: Command, config: Config) -> Result<(), Failure> {
         }
         Command::Check { json } => {
             let findings = admin::check::check(&config, Clock::System.now()).await;
-            let colours = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+            let colours = check::colours(std::io::stdout().is_terminal());
             print(&match json {
                 true => check::json(&findings).unwrap_or_default(),
                 false => check::text(&findings, colours),

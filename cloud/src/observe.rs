@@ -1,4 +1,5 @@
-//! Keeps the metrics current that no request counts: hubs, background work, connections.
+//! Keeps the metrics current that no request counts: hubs, background work, connections. Gives back
+//! the memory that the database no longer needs.
 
 use std::time::Duration;
 
@@ -15,7 +16,11 @@ const INTERVAL: Duration = Duration::from_secs(15);
 pub async fn run(app: App) {
     let mut is_away = false;
     while !app.shutdown.is_cancelled() {
-        match once(&app).await {
+        let done = match app.db.release_memory().await {
+            Ok(()) => once(&app).await,
+            Err(error) => Err(error),
+        };
+        match done {
             Ok(()) if is_away => {
                 is_away = false;
                 tracing::warn!("the database answers again");

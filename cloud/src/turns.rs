@@ -27,9 +27,9 @@ pub struct WriteTurns {
     pub reports: Turns,
     /// What a hub reports about its jobs.
     pub job_events: Turns,
-    /// A hub's refreshes of its token.
+    /// A hub's refreshes of its token, which are counted in the database.
     pub refreshes: Turns,
-    /// A login's refreshes of its token.
+    /// A login's refreshes of its token, which are counted in the database.
     pub logins: Turns,
 }
 
@@ -38,8 +38,8 @@ impl WriteTurns {
         Self {
             reports: Turns::new(reports_per_minute),
             job_events: Turns::new(600),
-            refreshes: Turns::new(60),
-            logins: Turns::new(60),
+            refreshes: Turns::uncounted(),
+            logins: Turns::uncounted(),
         }
     }
 }
@@ -77,6 +77,11 @@ impl Turns {
         Self(Arc::new(Inner { a_minute: a_minute.max(1), keys: Mutex::default() }))
     }
 
+    /// For requests that only take turns.
+    fn uncounted() -> Self {
+        Self::new(i64::MAX)
+    }
+
     /// Counts a request, or refuses it with 429. As many as the limit may come at once.
     pub fn count(&self, key: Uuid, now: Timestamp) -> Result<()> {
         let (now, interval) = (now.as_micros(), MINUTE_MICROS / self.0.a_minute);
@@ -99,6 +104,10 @@ impl Turns {
     pub async fn take(&self, key: Uuid) -> Result<Turn> {
         let place = {
             let mut keys = self.lock();
+            // Nothing is to be remembered of a key that was never counted and has no request now.
+            if keys.len() >= MAX_KEYS {
+                keys.retain(|_, key| key.present > 0 || key.spread_until > i64::MIN);
+            }
             let key = keys.entry(key).or_insert_with(Key::new);
             if key.present > MAX_WAITING {
                 return Err(one_at_a_time());
@@ -193,6 +202,15 @@ mod tests {
         drop((next, waiting));
         assert_eq!(turns.lock().get(&one).map(|key| key.present), Some(0), "nobody is left");
         turns.take(one).await.expect("a turn");
+    }
+
+    #[tokio::test]
+    async fn keys_that_only_took_turns_are_bounded() {
+        let turns = Turns::uncounted();
+        for number in 0..=MAX_KEYS as u128 {
+            drop(turns.take(Uuid::from_u128(number)).await.expect("a turn"));
+        }
+        assert_eq!(turns.lock().len(), 1);
     }
 
     #[test]

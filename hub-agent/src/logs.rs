@@ -8,6 +8,7 @@ use std::io::IsTerminal;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use hub_protocol::check::colours;
 use hub_protocol::telemetry::LogEntry;
 use serde_json::Value;
 use tracing::field::{Field, Visit};
@@ -63,7 +64,7 @@ fn stderr(format: LogFormat) -> Box<dyn Layer<Registry> + Send + Sync> {
     let terminal = std::io::stderr().is_terminal();
     // The journal adds the time to each line.
     let journal = std::env::var_os("JOURNAL_STREAM").is_some();
-    let text = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(terminal);
+    let text = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(colours(terminal));
     match format {
         LogFormat::Json => text.json().flatten_event(true).boxed(),
         LogFormat::Auto if !terminal && !journal => text.json().flatten_event(true).boxed(),

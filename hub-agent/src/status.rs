@@ -257,9 +257,9 @@ impl Status {
         line(
             "Spool",
             format!(
-                "{} records in {} batches, {}, oldest {} old",
-                self.spool.events,
-                self.spool.batches,
+                "{} in {}, {}, oldest {} old",
+                counted(self.spool.events, "record", "records"),
+                counted(self.spool.batches, "batch", "batches"),
                 size(self.spool.bytes),
                 span(self.spool.oldest_age_secs as i64)
             ),
@@ -334,6 +334,11 @@ impl Status {
         }
         text
     }
+}
+
+/// A number of things, such as `1 batch`.
+fn counted(number: u64, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
 }
 
 /// A duration in its two largest units.

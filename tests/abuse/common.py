@@ -154,6 +154,8 @@ class Service:
 
     def __enter__(self) -> "Service":
         try:
+            # Only this and `serve` make a database.
+            self.run("migrate")
             self.run("admin", "create", "--email", ADMIN_EMAIL, "--password-stdin", stdin=PASSWORD)
             self.start()
         except BaseException:

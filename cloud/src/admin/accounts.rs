@@ -3,7 +3,9 @@
 
 use hub_protocol::{FieldError, Timestamp, UserUuid};
 use serde::Serialize;
+use serde_json::json;
 
+use super::printed;
 use crate::app::Base;
 use crate::authn::fields;
 use crate::domain::accounts::{self, AdminCreated, AdminRevoked, Administrator, Locked};
@@ -54,8 +56,7 @@ pub async fn list(base: &Base, as_json: bool) -> Result<String> {
     let administrators = accounts::list_admins(&base.accounts).await?;
     if as_json {
         let administrators: Vec<Listed> = administrators.into_iter().map(Listed::from).collect();
-        let json = serde_json::to_string_pretty(&serde_json::json!({"administrators": administrators}));
-        return Ok(json.map_err(Error::internal)? + "\n");
+        return printed(&json!({"administrators": administrators}));
     }
     let widest = administrators.iter().map(|one| one.email.chars().count()).max().unwrap_or_default();
     let mut lines = String::new();

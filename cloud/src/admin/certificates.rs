@@ -1,15 +1,35 @@
 //! `hub-cloud ca`: lists the authorities that issue hubs' client certificates and replaces the root
 //! while the service runs.
 
+use serde_json::json;
+
+use super::printed;
 use crate::app::Base;
 use crate::domain::certificates;
 use crate::error::Result;
 
-/// Lists the authorities, one per line, newest first.
-pub async fn list(base: &Base) -> Result<String> {
+/// Lists the authorities, one per line, newest first, or as one JSON object.
+pub async fn list(base: &Base, as_json: bool) -> Result<String> {
     let now = base.clock.now();
+    let authorities = certificates::list_authorities(base).await?;
+    if as_json {
+        let authorities: Vec<_> = authorities
+            .into_iter()
+            .map(|authority| {
+                json!({
+                    "id": authority.name,
+                    "isRoot": authority.is_root,
+                    "isSigning": authority.is_signing,
+                    "signsFrom": authority.signs_from,
+                    "notAfter": authority.not_after,
+                    "certificates": authority.certificates,
+                })
+            })
+            .collect();
+        return printed(&json!({"authorities": authorities}));
+    }
     let mut lines = String::new();
-    for authority in certificates::list_authorities(base).await? {
+    for authority in authorities {
         let role = match (authority.is_signing, authority.signs_from > now) {
             (true, _) => "in use".to_owned(),
             (false, true) => format!("in use from {}", authority.signs_from),

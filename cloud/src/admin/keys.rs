@@ -1,22 +1,45 @@
 //! `hub-cloud keys`: lists and replaces the master keys and the token signing key while the service
 //! runs.
 
+use serde::Serialize;
+use serde_json::json;
+
+use super::printed;
 use crate::app::Base;
 use crate::error::{Error, Result};
 use crate::sealing::stored;
 
+/// A master key in the JSON form of the list.
+#[derive(Serialize)]
+struct MasterKey {
+    id: String,
+    /// Whether new secrets are sealed with it. Every listed key opens.
+    seals: bool,
+    /// The number of secrets that are sealed with it.
+    secrets: i64,
+}
+
 /// Lists the master keys, one per line with the number of secrets sealed with it, then the token
-/// signing keys.
-pub async fn list(base: &Base) -> Result<String> {
+/// signing keys; or both as one JSON object.
+pub async fn list(base: &Base, as_json: bool) -> Result<String> {
     let mut conn = base.db.read().await?;
-    let mut lines = String::new();
+    let mut master_keys = Vec::new();
     for (index, id) in base.sealer.key_ids().into_iter().enumerate() {
-        let count = stored::count_sealed_with(&mut conn, &id).await?;
-        let role = if index == 0 { "seals and opens" } else { "opens" };
-        lines.push_str(&format!("{id}  {role}, {count} secrets sealed with it\n"));
+        let secrets = stored::count_sealed_with(&mut conn, &id).await?;
+        master_keys.push(MasterKey { id, seals: index == 0, secrets });
     }
     drop(conn);
-    for key in base.authn.keys.public() {
+    let signing_keys = base.authn.keys.public();
+    if as_json {
+        let signing_keys: Vec<_> = signing_keys.iter().map(|key| json!({"id": key.kid})).collect();
+        return printed(&json!({"masterKeys": master_keys, "signingKeys": signing_keys}));
+    }
+    let mut lines = String::new();
+    for MasterKey { id, seals, secrets } in master_keys {
+        let role = if seals { "seals and opens" } else { "opens" };
+        lines.push_str(&format!("{id}  {role}, {secrets} secrets sealed with it\n"));
+    }
+    for key in signing_keys {
         lines.push_str(&format!("{}  token signing key, published in the JWKS\n", key.kid));
     }
     Ok(lines)

@@ -9,6 +9,8 @@ pub mod keys;
 
 use std::io::BufRead;
 
+use serde_json::Value;
+
 use crate::error::{Error, Result};
 
 /// Far above the longest password.
@@ -21,6 +23,11 @@ pub fn read_password(input: impl BufRead) -> Result<String> {
     read.map_err(|error| Error::field("password", format!("not readable from standard input: {error}")))?;
     let line = line.strip_suffix('\n').unwrap_or(&line);
     Ok(line.strip_suffix('\r').unwrap_or(line).to_owned())
+}
+
+/// A list in the form that `--json` prints.
+fn printed(list: &Value) -> Result<String> {
+    Ok(serde_json::to_string_pretty(list).map_err(Error::internal)? + "\n")
 }
 
 #[cfg(test)]

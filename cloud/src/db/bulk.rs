@@ -1,4 +1,5 @@
-//! Many rows in few statements: arrays through UNNEST on PostgreSQL, many-row VALUES on SQLite.
+//! Many rows in few statements: COPY or arrays through UNNEST on PostgreSQL, many-row VALUES on
+//! SQLite.
 //! Ingest uses it on its hot path; ordinary writes use `sql`.
 
 use std::borrow::Cow;
@@ -13,7 +14,7 @@ use sqlx::sqlite::SqliteArguments;
 use uuid::Uuid;
 
 use super::sql::{DbRow, assembled};
-use super::{Conn, Raw};
+use super::{Conn, Raw, copy};
 use crate::error::Result;
 
 /// One column of many rows.
@@ -29,7 +30,7 @@ pub enum Column {
 }
 
 impl Column {
-    fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         match self {
             Self::Uuid(values) => values.len(),
             Self::Int(values) => values.len(),
@@ -95,6 +96,11 @@ impl Bulk {
         self.columns.first().map_or(0, Column::len)
     }
 
+    /// The table and columns of an INSERT of rows that exist nowhere yet.
+    fn plain_target(&self) -> Option<&'static str> {
+        self.head.strip_prefix("INSERT INTO ").filter(|_| self.tail.is_empty())
+    }
+
     pub async fn execute(self, conn: &mut Conn) -> Result<u64> {
         let rows = self.rows();
         if rows == 0 {
@@ -102,6 +108,9 @@ impl Bulk {
         }
         match conn.raw() {
             Raw::Postgres(conn) => {
+                if let Some(target) = self.plain_target().filter(|_| rows >= copy::MIN_ROWS) {
+                    return Ok(copy::insert(conn, target, &self.columns).await?);
+                }
                 let text = assembled(Cow::Owned(self.postgres_text()));
                 Ok(sqlx::query_with(text, self.into_arrays()?).execute(conn).await?.rows_affected())
             }
@@ -163,8 +172,8 @@ impl Bulk {
         let rows = vec![row.as_str(); rows].join(",");
         // A statement that fails rolls back its whole transaction, so OR FAIL spares SQLite the
         // journal that undoes one statement alone.
-        match self.head.strip_prefix("INSERT INTO").filter(|_| self.tail.is_empty()) {
-            Some(rest) => format!("INSERT OR FAIL INTO{rest} VALUES {rows}"),
+        match self.plain_target() {
+            Some(target) => format!("INSERT OR FAIL INTO {target} VALUES {rows}"),
             None => format!("{} VALUES {rows} {}", self.head, self.tail),
         }
     }

@@ -115,6 +115,24 @@ const VERSIONS: &[Version] = &[
         postgres: include_str!("../../../migrations/postgres/0017_platform_lists.sql"),
         sqlite: include_str!("../../../migrations/sqlite/0017_platform_lists.sql"),
     },
+    Version {
+        number: 18,
+        name: "device_catalog",
+        postgres: include_str!("../../../migrations/postgres/0018_device_catalog.sql"),
+        sqlite: include_str!("../../../migrations/sqlite/0018_device_catalog.sql"),
+    },
+    Version {
+        number: 19,
+        name: "device_instances",
+        postgres: include_str!("../../../migrations/postgres/0019_device_instances.sql"),
+        sqlite: include_str!("../../../migrations/sqlite/0019_device_instances.sql"),
+    },
+    Version {
+        number: 20,
+        name: "device_pages",
+        postgres: include_str!("../../../migrations/postgres/0020_device_pages.sql"),
+        sqlite: include_str!("../../../migrations/sqlite/0020_device_pages.sql"),
+    },
 ];
 
 fn migrator(text: impl Fn(&Version) -> &'static str) -> Migrator {

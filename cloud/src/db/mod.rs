@@ -4,6 +4,7 @@
 
 pub mod aged;
 pub mod bulk;
+mod copy;
 pub mod dialect;
 mod log;
 pub mod migrate;
@@ -225,6 +226,29 @@ impl Db {
                 counts("reader", reader.size(), reader.num_idle()),
             ],
         }
+    }
+
+    /// Gives back what idle connections keep of one wave of requests: up to 32 MiB of pages each on
+    /// SQLite, buffers as large as the largest upload on PostgreSQL. A pool hands out whichever
+    /// connection has been idle longest, so each is visited once.
+    pub async fn release_memory(&self) -> Result<()> {
+        match self {
+            Self::Postgres(pool) => {
+                for _ in 0..pool.num_idle() {
+                    let Some(mut conn) = pool.try_acquire() else { break };
+                    conn.shrink_buffers();
+                }
+            }
+            Self::Sqlite { writer, reader, .. } => {
+                for pool in [reader, writer] {
+                    for _ in 0..pool.num_idle() {
+                        let Some(conn) = pool.try_acquire() else { break };
+                        sql("PRAGMA shrink_memory").run(&mut Conn::Sqlite(conn)).await?;
+                    }
+                }
+            }
+        }
+        Ok(())
     }
 
     pub async fn ping(&self) -> Result<()> {

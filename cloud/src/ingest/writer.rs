@@ -1,5 +1,5 @@
 //! The only thread that writes uploads. It takes the uploads that have queued up, commits them,
-//! sends the responses, announces the commit, and starts again.
+//! announces the commit, answers, and starts again.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,7 +14,7 @@ use super::commits::Commits;
 use super::group::{self, Outcome};
 use super::parts::PART_BYTES;
 use super::quota::Usages;
-use super::{Kind, Pending, Refusal, State};
+use super::{Kind, Pending, Receipt, Refusal, State};
 use crate::core::Core;
 use crate::error::Error;
 
@@ -25,6 +25,12 @@ const GROUP_RECORDS: usize = 8192;
 const GROUP_BYTES: usize = PART_BYTES;
 /// Attempts of a transaction that was rolled back in favour of another replica's.
 const ATTEMPTS: u32 = 4;
+/// Answers wake all their hubs' connections, which send them and parse the next uploads. If that
+/// comes at once, the short statements that begin the next group wait for a processor. So a large
+/// group begins first, and is storing its records after about this time.
+const HELD_FOR: Duration = Duration::from_millis(4);
+/// A group of fewer records is committed in less time than that.
+const HELD_RECORDS: usize = 2048;
 /// A hub's `last_seen_at` is at most this much behind. Writing it with every upload would cost a
 /// row for each upload.
 const TOUCH_INTERVAL_MICROS: i64 = 5_000_000;
@@ -86,11 +92,18 @@ impl Writer {
     /// left that could add to it.
     async fn run(&mut self, core: &Core) {
         let mut outage = Outage::default();
+        let mut answers = Answers::default();
         loop {
-            let first = tokio::select! {
-                biased;
-                first = self.queue.recv() => first,
-                () = core.stop_ingest.cancelled() => None,
+            let first = match self.queue.try_recv() {
+                Ok(first) => Some(first),
+                Err(_) => {
+                    std::mem::take(&mut answers).send();
+                    tokio::select! {
+                        biased;
+                        first = self.queue.recv() => first,
+                        () = core.stop_ingest.cancelled() => None,
+                    }
+                }
             };
             let Some(first) = first else { break };
             let (mut records, mut bytes) = (first.upload.records.len(), first.bytes);
@@ -103,14 +116,22 @@ impl Writer {
             }
             self.state.waiting_records.fetch_sub(records, Ordering::Relaxed);
             core.metrics.ingest_queued.set(i64::try_from(self.queue.len()).unwrap_or(i64::MAX));
-            self.commit(core, group, &mut outage).await;
+            let held = std::mem::take(&mut answers);
+            let answer_later = async {
+                if records >= HELD_RECORDS {
+                    tokio::time::sleep(HELD_FOR).await;
+                }
+                held.send();
+            };
+            (answers, ()) = tokio::join!(self.commit(core, group, &mut outage), answer_later);
         }
     }
 
-    async fn commit(&mut self, core: &Core, group: Vec<Pending>, outage: &mut Outage) {
+    /// Returns the answers to the group.
+    async fn commit(&mut self, core: &Core, group: Vec<Pending>, outage: &mut Outage) -> Answers {
         if core.storage.is_full() {
             // Noticed since the requests were admitted.
-            return refuse(group, Refusal::StorageFull);
+            return Answers::refusals(group, Refusal::StorageFull);
         }
         let started_at = Instant::now();
         let committed = self.try_commit(core, &group).await;
@@ -120,22 +141,24 @@ impl Writer {
             Ok(outcome) => {
                 outage.end();
                 core.metrics.ingest_commit_duration.observe(busy_secs);
-                self.respond(core, group, outcome);
+                self.record(core, group, outcome)
             }
             Err(error) if error.is_internal() && group.len() > 1 => {
                 // Some upload of the group cannot be stored. Storing them one by one isolates it.
                 tracing::warn!(%error, uploads = group.len(), "a group of uploads failed; storing them one by one");
+                let mut answers = Answers::default();
                 for pending in group {
-                    Box::pin(self.commit(core, vec![pending], outage)).await;
+                    answers.0.append(&mut Box::pin(self.commit(core, vec![pending], outage)).await.0);
                 }
+                answers
             }
             Err(error) => {
                 if error.is_storage_full() {
                     core.storage.report_full();
-                    return refuse(group, Refusal::StorageFull);
+                    return Answers::refusals(group, Refusal::StorageFull);
                 }
                 outage.log(&error);
-                refuse(group, if error.is_internal() { Refusal::Failed } else { Refusal::Unavailable });
+                Answers::refusals(group, if error.is_internal() { Refusal::Failed } else { Refusal::Unavailable })
             }
         }
     }
@@ -153,7 +176,8 @@ impl Writer {
         }
     }
 
-    fn respond(&mut self, core: &Core, group: Vec<Pending>, outcome: Outcome) {
+    /// Counts and announces a commit. Returns the answers to its uploads.
+    fn record(&mut self, core: &Core, group: Vec<Pending>, outcome: Outcome) -> Answers {
         let Outcome { verdicts, committed, touched, exhausted, usages, at, records } = outcome;
         core.metrics.ingest_commits.inc();
         core.metrics.ingest_uploads.inc_by(group.len() as u64);
@@ -164,20 +188,30 @@ impl Writer {
             self.state.set_exhausted(&exhausted);
         }
         self.commits.announce(committed);
-        for (pending, verdict) in group.into_iter().zip(verdicts) {
-            if let Some(quota) = verdict.as_ref().err().and_then(|refusal| refusal.quota()) {
+        for refusal in verdicts.iter().filter_map(|verdict| verdict.as_ref().err()) {
+            if let Some(quota) = refusal.quota() {
                 core.metrics.quota_refusals(quota).inc();
             }
-            // If the hub disconnected, its data is stored all the same, and its retry is
-            // recognised.
-            let _ = pending.answer_to.send(verdict);
         }
+        Answers(group.into_iter().zip(verdicts).collect())
     }
 }
 
-fn refuse(group: Vec<Pending>, refusal: Refusal) {
-    for pending in group {
-        let _ = pending.answer_to.send(Err(refusal));
+/// What uploads are answered, not yet sent.
+#[derive(Default)]
+struct Answers(Vec<(Pending, Result<Receipt, Refusal>)>);
+
+impl Answers {
+    fn refusals(group: Vec<Pending>, refusal: Refusal) -> Self {
+        Self(group.into_iter().map(|pending| (pending, Err(refusal))).collect())
+    }
+
+    fn send(self) {
+        for (pending, answer) in self.0 {
+            // If the hub disconnected, its data is stored all the same, and its retry is
+            // recognised.
+            let _ = pending.answer_to.send(answer);
+        }
     }
 }
 

@@ -103,6 +103,7 @@ pub struct Metrics {
     pub stream_slow_readers: Counter,
     /// Hubs with telemetry of the last ten minutes, of all tenants.
     pub hubs_online: Gauge,
+    pub replicas: Gauge,
     /// Claimed hubs of all tenants.
     pub hubs: Gauge,
     /// Tasks that are due and not done.
@@ -143,6 +144,7 @@ impl Metrics {
             stream_subscribers: Gauge::default(),
             stream_slow_readers: Counter::default(),
             hubs_online: Gauge::default(),
+            replicas: Gauge::default(),
             hubs: Gauge::default(),
             tasks_due: Family::default(),
             task_delay_seconds: Family::default(),
@@ -202,6 +204,7 @@ impl Metrics {
             metrics.stream_slow_readers.clone(),
         );
         registry.register("hubs", "Claimed hubs", metrics.hubs.clone());
+        registry.register("replicas", "Replicas that share the bus, this one included", metrics.replicas.clone());
         registry.register("hubs_online", "Hubs with telemetry of the last ten minutes", metrics.hubs_online.clone());
         registry.register("tasks_due", "Background tasks that are due and not done", metrics.tasks_due.clone());
         registry.register_with_unit(

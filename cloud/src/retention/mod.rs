@@ -15,7 +15,7 @@ use crate::core::Core;
 use crate::db::aged::{AgedLog, Batch};
 use crate::db::months::Month;
 use crate::db::{partitions, space};
-use crate::domain::jobs;
+use crate::domain::{device_instances, jobs};
 use crate::error::{Error, Result};
 use crate::ingest::{self, Holder, Kind};
 use crate::metrics::RetentionMetrics;
@@ -24,13 +24,14 @@ use pace::{Held, Pace};
 
 /// The lane of all kinds of this work.
 pub const LANE: &str = "retention";
+const ACTIVATIONS: &str = "retention.activations";
 const AUDIT: &str = "retention.audit";
 const BLE_EVENTS: &str = "retention.ble_events";
 const JOB_EVENTS: &str = "retention.job_events";
 const LOGS: &str = "retention.logs";
 const TELEMETRY: &str = "retention.telemetry";
 /// The kinds of task.
-pub const KINDS: [&str; 5] = [AUDIT, BLE_EVENTS, JOB_EVENTS, LOGS, TELEMETRY];
+pub const KINDS: [&str; 6] = [ACTIVATIONS, AUDIT, BLE_EVENTS, JOB_EVENTS, LOGS, TELEMETRY];
 
 /// After this time the next kind has its turn.
 const RUN_TIME: Duration = Duration::from_secs(45);
@@ -61,6 +62,8 @@ const LONG_LOG_PAGES: i64 = 4096;
 pub async fn perform(core: &Core, kind: &str) -> Result<Done> {
     let retention = &core.config.retention;
     let (name, records, keep) = match kind {
+        // An activation tells who did what, as an audit entry does.
+        ACTIVATIONS => ("activations", None, retention.audit),
         AUDIT => ("audit", None, retention.audit),
         BLE_EVENTS => ("ble_events", Some(Kind::BleEvents), retention.ble_events),
         JOB_EVENTS => ("job_events", Some(Kind::JobEvents), retention.job_events),
@@ -71,6 +74,7 @@ pub async fn perform(core: &Core, kind: &str) -> Result<Done> {
     let mut run = Run::new(core, core.metrics.retention(name), keep);
     let is_done = match records {
         Some(records) => run.records(records).await?,
+        None if kind == ACTIVATIONS => run.activations().await?,
         None => run.audit().await?,
     };
     let is_done = is_done && run.give_back().await?;
@@ -263,6 +267,25 @@ impl<'a> Run<'a> {
                 self.metrics.deleted_records.inc_by(deleted);
                 self.pace.rest(self.core, held, deleted.cast_signed()).await;
             }
+        }
+        Ok(true)
+    }
+
+    /// Deletes old activations of devices. Returns whether none is left.
+    async fn activations(&mut self) -> Result<bool> {
+        let before = self.before(None);
+        while device_instances::has_activations_before(&mut self.core.db.read().await?, before).await? {
+            if self.is_over() {
+                return Ok(false);
+            }
+            self.keep_log_short().await?;
+            let mut tx = self.core.db.begin().await?;
+            let mut held = Held::begin();
+            let deleted = device_instances::delete_activations_before(&mut tx, before, self.pace.size()).await?;
+            held.commits();
+            tx.commit_unaudited("activations whose retention has passed").await?;
+            self.metrics.deleted_records.inc_by(deleted);
+            self.pace.rest(self.core, held, deleted.cast_signed()).await;
         }
         Ok(true)
     }

@@ -15,8 +15,13 @@ const LEAST_WORK_MS: f64 = 8.0;
 const MOST_WORK_MS: f64 = 20.0;
 /// How long to rest after a batch while nobody uploads, in times of what the batch took.
 const REST: f64 = 0.5;
-/// The same while the writer of ingest is busy all the time.
+/// The same while ingest is busy.
 const BUSY_REST: f64 = 15.0;
+/// Rows deleted while ingest is busy. A deleted row costs PostgreSQL most when it vacuums.
+const BUSY_ROWS_PER_SEC: f64 = 20_000.0;
+/// The share of the time from which on the writer of ingest counts as busy. On a machine that is
+/// used up, checking uploads leaves it no more than that.
+const BUSY_SHARE: f64 = 0.3;
 
 /// How long a transaction holds the writer.
 pub struct Held {
@@ -39,14 +44,14 @@ impl Held {
 /// The size of the batches of one run.
 pub struct Pace {
     size: f64,
-    rested_at: Instant,
+    measured_at: Instant,
     /// The busy time of ingest at that time, in seconds.
     ingest_busy: f64,
 }
 
 impl Default for Pace {
     fn default() -> Self {
-        Self { size: FIRST_SIZE as f64, rested_at: Instant::now(), ingest_busy: 0.0 }
+        Self { size: FIRST_SIZE as f64, measured_at: Instant::now(), ingest_busy: 0.0 }
     }
 }
 
@@ -68,11 +73,12 @@ impl Pace {
         core.metrics.retention_batch_duration.observe((work + commit).as_secs_f64());
         self.learn(work, commit, rows);
         let busy = core.metrics.ingest_busy.get();
-        let share = (busy - self.ingest_busy) / self.rested_at.elapsed().as_secs_f64().max(0.001);
-        let times = REST + (BUSY_REST - REST) * share.clamp(0.0, 1.0);
-        core.shutdown.run_until_cancelled(tokio::time::sleep((work + commit).mul_f64(times))).await;
-        self.rested_at = Instant::now();
-        self.ingest_busy = core.metrics.ingest_busy.get();
+        let share = (busy - self.ingest_busy) / self.measured_at.elapsed().as_secs_f64().max(0.001);
+        (self.measured_at, self.ingest_busy) = (ended_at, busy);
+        let busy = (share / BUSY_SHARE).clamp(0.0, 1.0);
+        let rest = (work + commit).mul_f64(REST + (BUSY_REST - REST) * busy);
+        let rest = rest.max(Duration::from_secs_f64(rows.max(0) as f64 / BUSY_ROWS_PER_SEC * busy));
+        core.shutdown.run_until_cancelled(tokio::time::sleep(rest)).await;
     }
 
     fn learn(&mut self, work: Duration, commit: Duration, rows: i64) {

@@ -10,6 +10,7 @@ use reqwest::header::{DATE, ETAG, HeaderMap, HeaderName, HeaderValue, RETRY_AFTE
 use reqwest::{Method, Response, Url};
 use serde::de::{DeserializeOwned, IgnoredAny};
 
+use super::reach::Unreached;
 use super::tls::{self, Identity};
 use crate::clock::{self, Clock};
 use crate::config::ServiceArgs;
@@ -162,7 +163,8 @@ pub enum CallError {
 
 impl From<reqwest::Error> for CallError {
     fn from(error: reqwest::Error) -> Self {
-        Self::Unreachable(chain(&error.without_url()))
+        let Unreached { reason, fix } = Unreached::by(&error);
+        Self::Unreachable(format!("{reason}; {fix}"))
     }
 }
 

@@ -7,6 +7,7 @@ mod certificate;
 mod claim;
 mod enrolment;
 mod http;
+mod reach;
 mod service;
 mod tls;
 
@@ -14,4 +15,5 @@ pub use access::{CodeSource, keep_access};
 pub use claim::{ClaimError, claim};
 pub use enrolment::keep_certificate;
 pub use http::{Answer, CallError, IDEMPOTENCY_KEY, Request, http_client, install_crypto};
+pub use reach::Unreached;
 pub use service::{Access, Service};

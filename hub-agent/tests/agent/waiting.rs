@@ -104,7 +104,7 @@ async fn a_job_without_its_file_fails_before_its_deadline() {
         fleet.app(hub.app, "1.0.0", content(5_000, 1))
     });
     let mut agent = hub.run().spawn().unwrap();
-    let deadline_at = Timestamp::from(chrono::Utc::now()).plus_secs(12);
+    let deadline_at = Timestamp::from(chrono::Utc::now()).plus_secs(30);
     let (id, install) = with(hub.install(release), "deadlineAt", json!(deadline_at.to_string()));
     assert_eq!(hub.outcome((id, install)).await, "FAILED DOWNLOAD_FAILED");
     assert!(Timestamp::from(chrono::Utc::now()) < deadline_at, "while the service still accepts events");

@@ -9,9 +9,8 @@ use hub_protocol::envelope::{Data, Problem};
 use reqwest::header::DATE;
 
 use crate::ble;
-use crate::cloud;
+use crate::cloud::{self, Unreached};
 use crate::config::{self, ServiceArgs};
-use crate::error::chain;
 
 const CLOCKS_MAY_DIFFER_SECS: i64 = 60;
 const MAX_ANSWER_BYTES: usize = 64 << 10;
@@ -136,53 +135,8 @@ fn is_loopback(host: &str) -> bool {
 }
 
 fn failure(url: &reqwest::Url, error: &reqwest::Error) -> Finding {
-    if let Some(rustls::Error::InvalidCertificate(reason)) = tls_error(error) {
-        return Finding::fail(
-            "service",
-            format!("{url}: its certificate is refused: {reason}"),
-            certificate_fix(reason),
-        );
-    }
-    if let Some(reason) = tls_error(error) {
-        let fix = "check that the port is for https; old proxies in between also break TLS";
-        return Finding::fail("service", format!("{url}: TLS fails: {reason}"), fix);
-    }
-    if error.is_timeout() {
-        let fix = "the service or a proxy in between hangs: try again, then ask its operator";
-        return Finding::fail("service", format!("{url} accepts the connection and does not answer"), fix);
-    }
-    Finding::fail("service", format!("{url}: {}", chain(error)), "check service-url")
-}
-
-fn certificate_fix(reason: &rustls::CertificateError) -> &'static str {
-    use rustls::CertificateError as Error;
-    match reason {
-        Error::Expired | Error::ExpiredContext { .. } | Error::NotValidYet | Error::NotValidYetContext { .. } => {
-            "check this machine's clock (above); if it is right, the service has to renew its certificate"
-        }
-        Error::UnknownIssuer => "update ca-certificates; set ca-file to the certificate of a private authority",
-        Error::NotValidForName | Error::NotValidForNameContext { .. } => {
-            "use the certificate's host name in service-url"
-        }
-        _ => "the connection may be intercepted between this machine and the service: ask the service's operator",
-    }
-}
-
-/// The TLS library's error, however deep it is wrapped.
-fn tls_error<'e>(error: &'e (dyn std::error::Error + 'static)) -> Option<&'e rustls::Error> {
-    let mut next = Some(error);
-    while let Some(error) = next {
-        if let Some(found) = error.downcast_ref::<rustls::Error>() {
-            return Some(found);
-        }
-        // An I/O error omits its inner error from `source`.
-        let inner = error.downcast_ref::<std::io::Error>().and_then(|error| error.get_ref());
-        next = match inner {
-            Some(inner) => Some(inner),
-            None => error.source(),
-        };
-    }
-    None
+    let Unreached { reason, fix } = Unreached::by(error);
+    Finding::fail("service", format!("{url}: {reason}"), fix)
 }
 
 fn clocks(date: &str, now: Timestamp) -> Option<Finding> {
@@ -234,16 +188,5 @@ mod tests {
         let late = clocks(date, now.plus_secs(-3600)).unwrap();
         assert_eq!((late.state, late.finding.as_str()), (State::Warn, "this machine is 3570 s behind the service"));
         assert!(clocks("yesterday", now).is_none());
-    }
-
-    #[test]
-    fn a_tls_error_is_found_inside_an_io_error() {
-        let tls = rustls::Error::InvalidCertificate(rustls::CertificateError::UnknownIssuer);
-        let wrapped = std::io::Error::other(std::io::Error::other(tls));
-        assert!(matches!(
-            tls_error(&wrapped),
-            Some(rustls::Error::InvalidCertificate(rustls::CertificateError::UnknownIssuer))
-        ));
-        assert!(tls_error(&std::io::Error::other("x")).is_none());
     }
 }
