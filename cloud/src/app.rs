@@ -26,6 +26,7 @@ use crate::domain::streams::{Channels, Publisher, Slots, Streams};
 use crate::domain::update_policies::Policies;
 use crate::error::{Error, is_unavailable};
 use crate::ingest::{self, Commits, Ingest};
+use crate::replicas;
 use crate::sealing::{MasterKeyError, OpenError, Sealer, stored};
 use crate::storage::watch::Watch;
 
@@ -101,6 +102,10 @@ pub enum StartError {
     DatabaseUrl(#[from] sqlx::Error),
     #[error("the database does not respond: {0}; check database-url, and that the database is running")]
     DatabaseUnavailable(String),
+    #[error("{reason}; {fix} (database-url: {name})")]
+    DatabaseRefused { reason: String, fix: &'static str, name: String },
+    #[error("cannot open the database file {path}: {reason}")]
+    DatabaseNotOpened { path: String, reason: String },
     #[error(
         "there is no hub-cloud database at {0}; only `serve`, `migrate` and `demo` create one: start the service first, \
          or name its settings with --config FILE"
@@ -167,6 +172,8 @@ impl StartError {
             Self::Files(_) | Self::NewerDatabase => true,
             Self::DataDir { .. } | Self::MasterKey(MasterKeyError::File { .. }) => false,
             Self::DatabaseUnavailable(_)
+            | Self::DatabaseRefused { .. }
+            | Self::DatabaseNotOpened { .. }
             | Self::NoDatabase(_)
             | Self::DatabaseFile { .. }
             | Self::OlderDatabase { .. }
@@ -191,6 +198,46 @@ pub fn read_error(error: Error) -> StartError {
         true => StartError::DatabaseUnavailable(error.to_string()),
         false => StartError::Keys(error),
     }
+}
+
+/// Connects to the database once, so that a start that cannot succeed names the cause.
+async fn reach(url: &str) -> Result<(), StartError> {
+    match sqlite_file(url) {
+        Some(file) => reach_file(url, file).await,
+        None => match Db::try_out(url).await {
+            Ok(()) => Ok(()),
+            Err(error) => Err(refusal(postgres_name(url)?, error)),
+        },
+    }
+}
+
+async fn reach_file(url: &str, file: &Path) -> Result<(), StartError> {
+    let path = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
+    let refused = |reason| StartError::DatabaseNotOpened { path: path.display().to_string(), reason };
+    match std::fs::metadata(file) {
+        Ok(_) => Db::try_out(url).await.map_err(|error| {
+            refused(format!("{error}; the user who runs this has to be its owner, and it has to be an SQLite database"))
+        }),
+        // The start creates it.
+        Err(_) => match path.parent().map(std::fs::metadata) {
+            Some(Err(error)) => Err(refused(format!("its directory: {error}; create it, or correct database-url"))),
+            _ => Ok(()),
+        },
+    }
+}
+
+/// Says what PostgreSQL refuses by its error codes (PostgreSQL documentation, appendix A).
+fn refusal(name: String, error: sqlx::Error) -> StartError {
+    let code = error.as_database_error().and_then(|error| error.code()).unwrap_or_default().into_owned();
+    let fix = match code.as_str() {
+        "28000" => "create the role with createuser, or correct the user in the setting",
+        "28P01" => "correct the password in the setting",
+        "3D000" => "create the database with createdb, or correct its name in the setting",
+        _ if is_unavailable(&error) => return StartError::DatabaseUnavailable(format!("{name}: {error}")),
+        _ => "correct the setting, or what the server permits this user",
+    };
+    let reason = error.as_database_error().map_or_else(|| error.to_string(), |error| error.message().to_owned());
+    StartError::DatabaseRefused { reason: format!("the database refuses the connection: {reason}"), fix, name }
 }
 
 fn migration_error(db: &Db, error: MigrateError) -> StartError {
@@ -218,6 +265,7 @@ impl Base {
     pub async fn attach(config: Config, clock: Clock) -> Result<Self, StartError> {
         let url = config.database_url.expose_secret();
         let name = existing_database(url)?;
+        reach(url).await?;
         let db = Db::open_existing(url)?;
         let schema = migrate::schema(&db).await.map_err(|error| match error.is_database_unavailable() {
             true => StartError::DatabaseUnavailable(error.to_string()),
@@ -268,6 +316,7 @@ impl App {
     /// Opens the database, migrates its schema, loads the keys and starts the workers.
     pub async fn start(config: Config, clock: Clock) -> Result<Self, StartError> {
         create_data_dir(&config)?;
+        reach(config.database_url.expose_secret()).await?;
         let db = Db::open(config.database_url.expose_secret())?;
         migrate::run(&db, clock.now()).await.map_err(|error| migration_error(&db, error))?;
         let Base { core, authn, accounts } = Base::on(config, db, clock).await?;
@@ -315,7 +364,9 @@ impl App {
         core.workers.spawn(publisher.run());
         core.workers.spawn(follow_replicas);
         core.workers.spawn(key_shares::return_unused(authn));
-        let dispatch = core.bus.clone().dispatch(vec![records, desired_states]);
+        let (follow_announcements, announcements) = replicas::follow(core.clone());
+        core.workers.spawn(follow_announcements);
+        let dispatch = core.bus.clone().dispatch(vec![records, desired_states, announcements]);
         let shutdown = core.shutdown.clone();
         core.workers.spawn(async move {
             shutdown.run_until_cancelled(dispatch).await;

@@ -25,6 +25,7 @@ pub mod mail;
 pub mod metrics;
 pub mod observe;
 pub mod release;
+pub mod replicas;
 pub mod request_id;
 pub mod retention;
 pub mod sealing;

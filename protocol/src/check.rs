@@ -53,6 +53,11 @@ pub fn json(findings: &[Finding]) -> serde_json::Result<String> {
     serde_json::to_string_pretty(&serde_json::json!({"ok": ok, "findings": findings})).map(|text| text + "\n")
 }
 
+/// Whether output is coloured: in a terminal, unless `NO_COLOR` has a value (no-color.org).
+pub fn colours(is_terminal: bool) -> bool {
+    is_terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
 /// One line for each finding, followed by its remedy.
 pub fn text(findings: &[Finding], colours: bool) -> String {
     let mut text = String::new();

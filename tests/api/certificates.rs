@@ -12,7 +12,7 @@ use hub_tests::app::set_clock;
 use hub_tests::certificates::{Openssl, request};
 use hub_tests::process::program;
 use hub_tests::{Backend, Call, Options, Person, SimulatedHub, Tenant, TestApp, on_each_database, on_postgres};
-use serde_json::json;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 const DAY_SECS: i64 = 24 * 3600;
@@ -304,6 +304,10 @@ async fn command_line_shows_and_replaces_the_root() {
     hub.certificate().await;
     let listed = run(&["ca", "list"]).await;
     assert!(count(&listed, "in use, expires ") == 2 && listed.contains("1 unexpired hub certificates"), "{listed}");
+    let json: Value = serde_json::from_str(&run(&["ca", "list", "--json"]).await).expect("JSON");
+    let issuing = json["authorities"].as_array().expect("a list").iter().find(|one| one["isRoot"] == false);
+    let issuing = issuing.expect("an issuing authority");
+    assert!(issuing["isSigning"] == true && issuing["certificates"] == 1, "{json}");
     assert!(run(&["ca", "rotate"]).await.contains("in one minute"));
     assert!(run(&["ca", "rotate"]).await.contains("already about to take over"));
     let listed = run(&["ca", "list"]).await;

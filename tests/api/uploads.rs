@@ -28,6 +28,44 @@ async fn stored(tenant: &Tenant) -> Vec<Value> {
     all
 }
 
+on_each_database!(large_windows_are_read_back_unchanged);
+/// Many rows at once take another way into the database than few, with columns that most uploads
+/// leave out.
+async fn large_windows_are_read_back_unchanged(backend: Backend) {
+    const DEVICES: usize = 700;
+    let app = TestApp::new(backend).await;
+    let tenant = Tenant::create(&app.client()).await;
+    let hub = SimulatedHub::claim(&tenant).await;
+    let now = app.app.clock.now();
+    let device = |index: usize| {
+        json!({
+            "address": format!("C0:00:00:00:{:02X}:{:02X}", index / 256, index % 256), "count": index + 1, "rssiMin": -90,
+            "rssiMax": -40, "rssiMean": -62.5, "firstSeenAt": now.plus_secs(-60), "lastSeenAt": now,
+            "name": format!("Fühler {index} \u{1F321}"), "deviceInstanceId": index.is_multiple_of(3).then_some(index + 1),
+        })
+    };
+    let devices: Vec<Value> = (0..DEVICES).map(device).collect();
+    let upload = json!({
+        "batchUuid": uuid::Uuid::new_v4(), "windowStart": now.plus_secs(-60), "windowEnd": now, "devices": devices,
+    });
+    let result: BleUploadResult =
+        hub.client.post("/v1/ble/events/windowed").json(&upload).call().await.expect(201).data();
+    assert_eq!((result.accepted, result.rejected.len()), (DEVICES as i64, 0), "{result:?}");
+    let mut found = stored(&tenant).await;
+    found.reverse();
+    assert_eq!(found.len(), DEVICES);
+    for (found, sent) in found.iter().zip(&devices) {
+        for (key, value) in sent.as_object().expect("an object") {
+            let found = found.get(key).unwrap_or(&found["window"][key]);
+            assert_eq!(found, value, "{key}");
+        }
+        let window = &found["window"];
+        assert_eq!((&window["windowStart"], &window["windowEnd"]), (&upload["windowStart"], &upload["windowEnd"]));
+    }
+    let of_device = tenant.client.get("/tenant/ble/events?deviceInstanceId=700").call().await.expect(200);
+    assert_eq!(of_device.header("x-total-count"), "1");
+}
+
 on_each_database!(uploaded_events_are_read_back_unchanged);
 async fn uploaded_events_are_read_back_unchanged(backend: Backend) {
     let app = TestApp::new(backend).await;

@@ -3,6 +3,7 @@
 
 mod answers;
 mod authorization;
+mod catalog;
 pub mod document;
 mod dump;
 mod isolation;

@@ -167,6 +167,7 @@ impl Shape {
             "HTML page" => Self::Bare("text/html".to_owned()),
             "OpenAPI 3.1 document" | "JSON Web Key Set" => Self::Bare("application/json".to_owned()),
             "Prometheus text" => Self::Bare("application/openmetrics-text".to_owned()),
+            "JSON Schema" => Self::Bare("application/schema+json".to_owned()),
             "root CA certificate in PEM" => Self::Bare("application/x-pem-file".to_owned()),
             // The health answers are the envelope, as everything that is JSON.
             "text" => Self::Object(BTreeSet::new()),

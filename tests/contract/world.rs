@@ -12,12 +12,14 @@ use hub_cloud::db::sql;
 use hub_protocol::AppUuid;
 use hub_protocol::release::ReleaseKind;
 use hub_tests::{
-    Backend, Call, Client, Maker, Options, Person, Recipe, SimulatedHub, Tenant, TestApp, certificates, mail, release,
+    Backend, Call, Client, Maker, Options, Person, Recipe, SimulatedHub, Tenant, TestApp, certificates, devices, mail,
+    release,
 };
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
+use super::catalog::{self, Catalog};
 use super::document::{Operation, object, resolve};
 
 /// Bodies that a schema does not tell. A string that begins with `$` stands for a value of the
@@ -44,6 +46,7 @@ pub struct World {
     counter: AtomicU64,
     app_uuid: AppUuid,
     app_release_uuid: String,
+    catalog: Catalog,
     /// Of the platform, and READY.
     agent_release: Value,
 }
@@ -94,6 +97,7 @@ impl World {
         let app_release_uuid = app_release["releaseUuid"].as_str().expect("a release's uuid").to_owned();
         let agent_release = release::make_agent(&admin, &maker, &Recipe::agent("1.0.0", 1), json!({})).await;
         let counter = AtomicU64::new(1);
+        let catalog = Catalog::new(&tenant).await;
         Self {
             app,
             tenant,
@@ -107,6 +111,7 @@ impl World {
             counter,
             app_uuid,
             app_release_uuid,
+            catalog,
             agent_release,
         }
     }
@@ -213,6 +218,15 @@ impl World {
                 SimulatedHub::claim(&self.tenant).await.hub_uuid.to_string()
             }
             (_, "hubUuid" | "hub_uuid") => self.hub.hub_uuid.to_string(),
+            ("devices", "deviceInstanceId") => {
+                let made = devices::make_device(
+                    &self.tenant,
+                    self.catalog.device_uuid.parse().expect("a uuid"),
+                    json!({"name": "in the hall"}),
+                )
+                .await;
+                made["deviceInstanceId"].to_string()
+            }
             ("bleEvents", "bleEventId") => self.ble_event_id.to_string(),
             ("apps", "appUuid") => self.app_uuid.to_string(),
             ("hub", "appReleaseUuid") => self.app_release_uuid.clone(),
@@ -220,6 +234,16 @@ impl World {
             // Which of the platform's releases it is matters to those who ask for it next.
             ("platformAgentReleases", "releaseUuid") => release_uuid(&self.new_agent_release().await),
             ("updatePolicies" | "platformUpdatePolicies", "policyUuid") => self.policy_for(operation).await,
+            ("deviceCatalog", "deviceUuid") => self.catalog.model().await,
+            ("deviceIdentifiers", "deviceUuid") => self.catalog.device_uuid.clone(),
+            ("deviceIdentifiers", "id") => self.catalog.identifier().await,
+            ("deviceProtocols", "deviceProtocolId") => self.catalog.protocol().await,
+            ("deviceVersions", "deviceVersionUuid") => self.catalog.version().await,
+            ("deviceUis", "deviceUiId") => self.catalog.ui().await,
+            ("deviceManuals", "deviceManualId") => self.catalog.manual().await,
+            ("actionDefinitions", "actionId") => self.catalog.action().await,
+            ("library", "brand") => "ruuvi".to_owned(),
+            ("library", "key") => "ruuvitag".to_owned(),
             ("installer", "filename") if operation.method == "PUT" => self.upload_path().await,
             ("installer", "filename") => "stable.json".to_owned(),
             (area, _) => panic!("tests/contract/world.rs makes no object for `{{{name}}}` of {area} yet: add one"),
@@ -393,8 +417,16 @@ impl World {
             "$channel" => json!(Uuid::new_v4().simple().to_string()),
             "$claimCode" => json!(self.tenant.claim_code().await),
             "$hubRefreshToken" => json!(self.hub.credentials.refresh_token),
+            "$keptDeviceUuid" => json!(self.catalog.device_uuid),
+            "$address" => {
+                let [a, b, c, d, e, ..] = Uuid::new_v4().into_bytes();
+                json!(format!("C4:{a:02X}:{b:02X}:{c:02X}:{d:02X}:{e:02X}"))
+            }
             "$hubUuid" => json!(self.hub.hub_uuid),
             "$tenantUuid" => json!(self.tenant.tenant_uuid),
+            "$deviceUuid" => json!(self.catalog.model().await),
+            "$actionId" => json!(catalog::action_id()),
+            "$manufacturerPrefix" => json!(catalog::manufacturer_prefix()),
             "$csr" => json!(certificates::request().1),
             "$now" => json!(self.app.app.clock.now()),
             _ => panic!("samples.json uses {name}, which tests/contract/world.rs does not know"),

@@ -6,6 +6,7 @@ pub mod certificates;
 pub mod client;
 pub mod cluster;
 pub mod databases;
+pub mod devices;
 pub mod disk;
 pub mod documented;
 pub mod fleet;

@@ -14,7 +14,7 @@ use serde_json::Value;
 static SEEN: LazyLock<Mutex<HashMap<String, BTreeSet<String>>>> = LazyLock::new(Mutex::default);
 
 /// Members whose value is a secret, wherever they stand.
-const NAMES: [&str; 10] = [
+const NAMES: [&str; 12] = [
     "password",
     "currentPassword",
     "newPassword",
@@ -23,6 +23,8 @@ const NAMES: [&str; 10] = [
     "token",
     "apiKey",
     "claimCode",
+    "bindKey",
+    "identityResolvingKey",
     "client_secret",
     "registration_shared_secret",
 ];

@@ -58,6 +58,8 @@ permissions! {
     ClaimCodesRead,    READ,    Scope("hubs:read");
     ClaimCodesWrite,   WRITE,   Scope("hubs:write");
     BleRead,           READ,    Scope("ble:read");
+    DevicesRead,       READ,    Scope("devices:read");
+    DevicesWrite,      WRITE,   Scope("devices:write");
     MembersRead,       READ,    Never;
     MembersManage,     MANAGE,  Never;
     TenantUpdate,      MANAGE,  Never;
@@ -66,6 +68,8 @@ permissions! {
     ReleasesRead,      READ,    Scope("releases:read");
     ReleasesWrite,     WRITE,   Scope("releases:write");
     AuditRead,         MANAGE,  Scope("audit:read");
+    CatalogRead,       READ,    Scope("catalog:read");
+    CatalogWrite,      WRITE,   Scope("catalog:write");
     Diagnostics,       READ,    Any;
     UpdatePoliciesRead, READ,   Scope("releases:read");
     UpdatePoliciesOperate, OPERATE, Scope("hubs:write");

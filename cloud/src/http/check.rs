@@ -62,7 +62,29 @@ impl Check {
     }
 }
 
+/// What a list is searched for: one line, or None if it is blank.
+pub fn searched(q: Option<&str>, max_chars: usize) -> Result<Option<&str>> {
+    let mut check = Check::new();
+    check.line("q", q, max_chars);
+    check.done()?;
+    Ok(filled(q))
+}
+
 /// Optional text in its stored form: blank text is absent.
 pub fn filled(text: Option<&str>) -> Option<&str> {
     text.map(str::trim).filter(|text| !text.is_empty())
+}
+
+/// An optional text after a change: absent leaves it, blank text removes it.
+pub fn changed_text(current: &Option<String>, given: Option<String>) -> Option<String> {
+    match given {
+        None => current.clone(),
+        Some(text) => filled(Some(&text)).map(str::to_owned),
+    }
+}
+
+/// Whether a browser can show what is there without running it.
+pub fn is_web_address(text: &str) -> bool {
+    let url = reqwest::Url::parse(text.trim());
+    url.is_ok_and(|url| matches!(url.scheme(), "https" | "http") && url.has_host())
 }

@@ -22,6 +22,7 @@ pub mod openapi;
 pub mod operation;
 mod outgoing;
 pub mod page;
+pub mod patch;
 pub mod paths;
 mod remainder;
 pub mod router;

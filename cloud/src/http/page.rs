@@ -9,13 +9,15 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
-use hub_protocol::Data;
+use hub_protocol::{Data, TenantUuid};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::answer::json_response;
 use super::describe::headers;
 use super::extract::Query;
+use crate::budget::{Held, Holder};
+use crate::core::Core;
 use crate::db::{Direction, MAX_COUNT, Slice};
 use crate::error::{Error, Result};
 
@@ -23,6 +25,8 @@ pub const DEFAULT_SIZE: i64 = 20;
 pub const MAX_SIZE: i64 = 100;
 /// No page starts beyond what is counted.
 pub const MAX_OFFSET: i64 = MAX_COUNT;
+/// Documents on one page.
+const MAX_PAGE_BYTES: i64 = 8 * 1024 * 1024;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct RawPage {
@@ -106,6 +110,19 @@ impl OperationInput for Page {
 impl Page {
     pub const fn slice(&self) -> Slice {
         Slice { size: self.size, offset: self.offset }
+    }
+
+    /// Memory for a page of a tenant's documents, which have so many bytes as they are stored.
+    /// More than [`MAX_PAGE_BYTES`] are refused.
+    pub fn hold(&self, core: &Core, tenant: TenantUuid, bytes: i64, what: &str) -> Result<Held> {
+        if bytes > MAX_PAGE_BYTES {
+            let mebibytes = MAX_PAGE_BYTES / (1024 * 1024);
+            let message = format!("the {what} of this page have more than {mebibytes} MiB; ask for fewer at a time");
+            return Err(Error::field("size", message));
+        }
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        let held = core.bodies.answers.reserve(Holder { group: tenant.0, member: None }, bytes.saturating_mul(2));
+        held.map_err(|_| Error::unavailable("BUSY", "too many large pages are being read; try again shortly"))
     }
 
     /// The response: the items of this page, and the number of all items.

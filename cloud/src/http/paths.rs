@@ -99,6 +99,13 @@ pub struct ApiKeyPath {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+pub struct DevicePath {
+    /// The id of the device.
+    pub device_instance_id: i64,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct BleEventPath {
     /// The id of the event.
     pub ble_event_id: i64,
@@ -152,4 +159,63 @@ pub struct TransferPath {
 pub struct ClaimCodePath {
     /// The claim code, whose case, dashes and blanks are ignored, or its `id`.
     pub claim_code: String,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DeviceModelPath {
+    /// The device model.
+    pub device_uuid: Uuid,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DeviceIdentifierPath {
+    /// The device model.
+    pub device_uuid: Uuid,
+    /// The id of the identifier.
+    pub id: i64,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DeviceProtocolPath {
+    /// The id of the protocol.
+    pub device_protocol_id: i64,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DeviceVersionPath {
+    /// The version of a device model.
+    pub device_version_uuid: Uuid,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DeviceUiPath {
+    /// The id of the UI schema.
+    pub device_ui_id: i64,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DeviceManualPath {
+    /// The id of the manual.
+    pub device_manual_id: i64,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ActionPath {
+    /// The action, as its supplier named it.
+    pub action_id: String,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct LibraryPath {
+    /// The first half of the key of a model, such as `ruuvi`.
+    pub brand: String,
+    /// The second half, such as `ruuvitag`.
+    pub key: String,
 }

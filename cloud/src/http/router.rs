@@ -14,9 +14,9 @@ use super::openapi::Documentation;
 use super::{health, hygiene, middleware, openapi};
 use crate::app::App;
 use crate::domain::{
-    accounts, api_keys, audit_logs, ble, certificates, claim_codes, desired_state, diagnostics, hub_release, hubs,
-    invitations, jobs, releases, setup_delegations, streams, telemetry, tenant_deletion, tenants, transfers,
-    update_policies,
+    accounts, api_keys, audit_logs, ble, certificates, claim_codes, desired_state, device_catalog, device_instances,
+    device_pages, diagnostics, hub_release, hubs, invitations, jobs, releases, setup_delegations, streams, telemetry,
+    tenant_deletion, tenants, transfers, update_policies,
 };
 use crate::error::Error;
 
@@ -38,7 +38,10 @@ fn routes() -> ApiRouter<App> {
         .merge(certificates::http::routes())
         .merge(setup_delegations::http::routes())
         .merge(telemetry::http::routes())
+        .merge(device_instances::http::routes())
         .merge(ble::http::routes())
+        .merge(device_catalog::http::routes())
+        .merge(device_pages::http::routes())
         .merge(releases::http::routes())
         .merge(jobs::http::routes())
         .merge(update_policies::http::routes())

@@ -23,14 +23,17 @@ enum KeyType {
     Text,
     Bytes,
     Uuid,
+    Int,
 }
 
 pub const CLAIM_CODE: &str = "claim-code";
 pub const SIGNING_KEY: &str = "signing-key";
 pub const MAIL: &str = "mail";
 pub const CERTIFICATE_AUTHORITY: &str = "certificate-authority";
+pub const DEVICE_BIND_KEY: &str = "device-bind-key";
+pub const DEVICE_IDENTITY_RESOLVING_KEY: &str = "device-identity-resolving-key";
 
-const COLUMNS: [Column; 4] = [
+const COLUMNS: [Column; 6] = [
     Column {
         table: "signing_keys",
         key: "kid",
@@ -52,6 +55,20 @@ const COLUMNS: [Column; 4] = [
         key_type: KeyType::Uuid,
         column: "sealed_private_key",
         purpose: CERTIFICATE_AUTHORITY,
+    },
+    Column {
+        table: "device_instances",
+        key: "device_instance_id",
+        key_type: KeyType::Int,
+        column: "sealed_bind_key",
+        purpose: DEVICE_BIND_KEY,
+    },
+    Column {
+        table: "device_instances",
+        key: "device_instance_id",
+        key_type: KeyType::Int,
+        column: "sealed_identity_resolving_key",
+        purpose: DEVICE_IDENTITY_RESOLVING_KEY,
     },
 ];
 
@@ -166,6 +183,10 @@ async fn reseal_chunk(db: &Db, sealer: &Sealer, column: &Column) -> Result<u64> 
         }
         KeyType::Uuid => {
             let rows: Vec<(Uuid, Vec<u8>)> = query.all(&mut tx).await?;
+            rows.into_iter().map(|(key, sealed)| (Arg::from(key), key.to_string(), sealed)).collect()
+        }
+        KeyType::Int => {
+            let rows: Vec<(i64, Vec<u8>)> = query.all(&mut tx).await?;
             rows.into_iter().map(|(key, sealed)| (Arg::from(key), key.to_string(), sealed)).collect()
         }
     };

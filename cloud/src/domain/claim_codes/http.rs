@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::http::answer::{Answer, NoContent};
 use crate::http::check::{Check, filled};
 use crate::http::extract::{Json, Path};
-use crate::http::operation::operation;
+use crate::http::operation::{operation, operation_failing};
 use crate::http::page::{Listed, Page};
 use crate::http::paths::ClaimCodePath;
 
@@ -29,8 +29,10 @@ where
     ApiRouter::new()
         .api_route(
             "/tenant/hubs/claim-codes",
-            get_with(list, operation("claimCodes.list", "tenant-hubs", "Claim codes, newest first"))
-                .post_with(create, operation("claimCodes.create", "tenant-hubs", "Create a claim code")),
+            get_with(list, operation("claimCodes.list", "tenant-hubs", "Claim codes, newest first")).post_with(
+                create,
+                operation_failing(&[409], "claimCodes.create", "tenant-hubs", "Create a claim code"),
+            ),
         )
         .api_route(
             "/tenant/hubs/claim-codes/{claimCode}",

@@ -20,6 +20,9 @@ use crate::db::{Conn, Tx};
 use crate::error::{Error, Result};
 use crate::sealing::stored::{CLAIM_CODE, row_of_bytes};
 
+/// Unused codes that a tenant may have, expired ones included.
+const MAX_UNUSED: i64 = 50_000;
+
 /// The status of a claim code: the first that applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
@@ -141,6 +144,12 @@ pub async fn create(core: &Core, scope: &Scope, new: NewClaimCode) -> Result<(Cl
         revoked_at: None,
         created_at: now,
     };
+    // Counted ahead of the transaction, which would hold others up: those that are created at the
+    // same moment may exceed the limit by their number.
+    if store::count_unused(&mut core.db.read().await?, scope, MAX_UNUSED).await? >= MAX_UNUSED {
+        let message = format!("a tenant may have at most {MAX_UNUSED} unused claim codes; delete some first");
+        return Err(Error::conflict("TOO_MANY_CLAIM_CODES", message));
+    }
     let mut tx = core.db.begin().await?;
     store::insert(&mut tx, scope, &stored).await?;
     let audit = Audit::new(scope, "claim_code.create", stored.claim_code_uuid, now);

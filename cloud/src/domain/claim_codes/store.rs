@@ -41,6 +41,16 @@ pub async fn list(conn: &mut Conn, scope: &Scope, slice: Slice) -> Result<(Vec<S
         .await
 }
 
+/// The tenant's unused codes, counted up to a limit.
+pub async fn count_unused(conn: &mut Conn, scope: &Scope, limit: i64) -> Result<i64> {
+    sql("SELECT COUNT(*) FROM (SELECT 1 FROM claim_codes \
+         WHERE tenant_uuid = $1 AND use_count = 0 LIMIT $2) c")
+    .bind(scope.tenant_uuid())
+    .bind(limit)
+    .scalar(conn)
+    .await
+}
+
 /// Of any tenant that is not deleted: the code identifies the tenant.
 pub async fn find(conn: &mut Conn, code_hash: &[u8]) -> Result<Option<StoredCode>> {
     sql("SELECT ")

@@ -10,12 +10,13 @@ use crate::authz::permission::OWN;
 use crate::authz::{Scope, require};
 use crate::domain::hubs::Hubs;
 use crate::domain::tenants::{self, Locked};
-use crate::domain::{claim_codes, hub_release, invitations, transfers};
+use crate::domain::{claim_codes, device_instances, hub_release, invitations, transfers};
 use crate::error::Result;
 
 /// Deletes the tenant and everything that could still act for it or join it: members and API keys
-/// no longer find it, its hubs are released, its claim codes are revoked, and pending invitations
-/// and transfers are cancelled. When this returns, the deletion is in effect on every replica.
+/// no longer find it, its hubs are released, its claim codes are revoked, pending invitations and
+/// transfers are cancelled, and the keys of its devices are deleted. When this returns, the
+/// deletion is in effect on every replica.
 pub async fn delete(hubs: &Hubs, scope: &Scope) -> Result<()> {
     let now = hubs.core.clock.now();
     let Locked { mut tx, name, role } = tenants::locked(&hubs.core, scope).await?;
@@ -30,6 +31,7 @@ pub async fn delete(hubs: &Hubs, scope: &Scope) -> Result<()> {
         "claimCodes": claim_codes::revoke_all(&mut tx, scope, now).await?,
         "invitations": invitations::revoke_all_open(&mut tx, scope, now).await?,
         "transfers": transfers::cancel_all(&mut tx, scope, now).await?,
+        "deviceKeys": device_instances::forget_keys(&mut tx, scope).await?,
     });
     let audit = Audit::new(scope, "tenant.delete", scope.tenant_uuid(), now);
     hubs.authn.permissions.wait_out_lease_after(&mut tx);

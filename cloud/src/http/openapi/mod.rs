@@ -30,14 +30,17 @@ use super::operation::operation;
 use crate::authz::Public;
 
 /// The tags that group the operations.
-const TAGS: [(&str, &str); 18] = [
+const TAGS: [(&str, &str); 21] = [
     ("service", "The service itself: health, metrics, this description."),
     ("auth", "Accounts, logins and the keys that verify access tokens."),
     ("public", "What a link or a signed URL opens, for anyone who has it."),
+    ("library", "Device models, quantities and schemas that are the same for everyone."),
     ("hub-api", "What a hub calls: its credentials, its uploads, its desired state."),
     ("tenant-hubs", "The hubs of a tenant: claim codes, adapters, jobs, apps, logs, telemetry, delegations."),
     ("tenant-monitoring", "Jobs, logs and telemetry of a hub, as page objects."),
+    ("tenant-devices", "The devices of a tenant: what identifies them, their keys and their status."),
     ("tenant-ble", "BLE events that the hubs of a tenant uploaded."),
+    ("tenant-catalog", "Device models of a tenant: how they are recognised, read, shown and operated."),
     ("tenant-streams", "Records as they arrive, as server-sent events."),
     ("tenant-apps", "Apps of a tenant and their signed releases."),
     ("tenant-releases", "Releases of the agent, and the policies that decide which hubs get them."),

@@ -16,7 +16,7 @@ use crate::core::Core;
 use crate::domain::hubs::Hubs;
 use crate::error::Result;
 use crate::http::answer::Answer;
-use crate::http::check::Check;
+use crate::http::check::searched;
 use crate::http::extract::{Path, Query};
 use crate::http::operation::{operation, operation_failing};
 use crate::http::page::{Listed, Page};
@@ -56,15 +56,6 @@ pub struct HubSearch {
     q: Option<String>,
 }
 
-impl HubSearch {
-    fn checked(self) -> Result<Option<String>> {
-        let mut check = Check::new();
-        check.line("q", self.q.as_deref(), MAX_SEARCH_CHARS);
-        check.done()?;
-        Ok(self.q.map(|q| q.trim().to_owned()).filter(|q| !q.is_empty()))
-    }
-}
-
 /// A hub of any tenant.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -84,10 +75,10 @@ async fn list(
     Query(search): Query<HubSearch>,
     page: Page,
 ) -> Result<Listed<PlatformHubResponse>> {
-    let search = search.checked()?;
+    let search = searched(search.q.as_deref(), MAX_SEARCH_CHARS)?;
     let now = core.clock.now();
     let mut conn = core.db.read().await?;
-    let (hubs, total) = store::list_all(&mut conn, search.as_deref(), page.slice()).await?;
+    let (hubs, total) = store::list_all(&mut conn, search, page.slice()).await?;
     let shown = hubs.into_iter().map(|PlatformHubRow { tenant_uuid, released_at, hub }| {
         let hub = HubSummaryResponse::new(hub, now);
         PlatformHubResponse { tenant_uuid, released_at, hub }

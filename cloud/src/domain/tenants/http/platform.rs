@@ -15,7 +15,7 @@ use crate::authz::PlatformAdmin;
 use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::http::answer::Answer;
-use crate::http::check::Check;
+use crate::http::check::searched;
 use crate::http::extract::{Json, Path, Query};
 use crate::http::operation::operation;
 use crate::http::page::{Listed, Page};
@@ -51,15 +51,6 @@ pub struct TenantSearch {
     /// Part of the name, in any case, or the uuid.
     #[schemars(length(max = MAX_SEARCH_CHARS))]
     q: Option<String>,
-}
-
-impl TenantSearch {
-    fn checked(self) -> Result<Option<String>> {
-        let mut check = Check::new();
-        check.line("q", self.q.as_deref(), MAX_SEARCH_CHARS);
-        check.done()?;
-        Ok(self.q.map(|q| q.trim().to_owned()).filter(|q| !q.is_empty()))
-    }
 }
 
 /// A tenant as the platform sees it.
@@ -101,9 +92,9 @@ async fn list(
     Query(search): Query<TenantSearch>,
     page: Page,
 ) -> Result<Listed<PlatformTenantResponse>> {
-    let search = search.checked()?;
+    let search = searched(search.q.as_deref(), MAX_SEARCH_CHARS)?;
     let mut conn = core.db.read().await?;
-    let (tenants, total) = store::list_all(&mut conn, search.as_deref(), page.slice()).await?;
+    let (tenants, total) = store::list_all(&mut conn, search, page.slice()).await?;
     Ok(page.listed(tenants.into_iter().map(PlatformTenantResponse::from).collect(), total))
 }
 

@@ -1,0 +1,62 @@
+//! SQL of the device catalog, a file for each table.
+
+pub mod identifiers;
+pub mod models;
+pub mod protocols;
+pub mod versions;
+
+use uuid::Uuid;
+
+use crate::authz::Scope;
+use crate::db::{Conn, Tx, sql};
+use crate::error::Result;
+
+/// What belongs to a model.
+#[derive(Clone, Copy)]
+pub enum Table {
+    Identifiers,
+    Protocols,
+    Versions,
+}
+
+impl Table {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Identifiers => "device_identifiers",
+            Self::Protocols => "device_protocols",
+            Self::Versions => "device_versions",
+        }
+    }
+}
+
+/// Locks the tenant's catalog until the transaction ends.
+pub async fn lock(tx: &mut Tx, scope: &Scope) -> Result<()> {
+    sql("INSERT INTO catalog_revisions (tenant_uuid, revision) VALUES ($1, 0) \
+         ON CONFLICT (tenant_uuid) DO UPDATE SET revision = catalog_revisions.revision")
+    .bind(scope.tenant_uuid())
+    .run(tx)
+    .await
+}
+
+/// Counts a change of what recognises and reads devices. Locks the tenant's catalog until the
+/// transaction ends.
+pub async fn raise(tx: &mut Tx, scope: &Scope) -> Result<()> {
+    sql("INSERT INTO catalog_revisions (tenant_uuid, revision) VALUES ($1, 1) \
+         ON CONFLICT (tenant_uuid) DO UPDATE SET revision = catalog_revisions.revision + 1")
+    .bind(scope.tenant_uuid())
+    .run(tx)
+    .await
+}
+
+/// How many rows the model has in the table, and how many the tenant.
+pub async fn counts(conn: &mut Conn, scope: &Scope, table: Table, device_uuid: Uuid) -> Result<(i64, i64)> {
+    sql("SELECT (SELECT COUNT(*) FROM ")
+        .push(table.name())
+        .push(" WHERE device_uuid = $1 AND tenant_uuid = $2), (SELECT COUNT(*) FROM ")
+        .push(table.name())
+        .push(" WHERE tenant_uuid = $2)")
+        .bind(device_uuid)
+        .bind(scope.tenant_uuid())
+        .one(conn)
+        .await
+}

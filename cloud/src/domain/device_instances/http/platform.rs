@@ -1,0 +1,70 @@
+//! `/platform/activation-events`: the activations of devices of all tenants.
+
+use aide::axum::ApiRouter;
+use aide::axum::routing::get_with;
+use axum::extract::{FromRef, State};
+use hub_protocol::{HubUuid, TenantUuid, Timestamp};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::super::activations::{self, ActivationKind, StoredActivation};
+use crate::authn::Authn;
+use crate::authz::PlatformAdmin;
+use crate::core::Core;
+use crate::error::Result;
+use crate::http::operation::operation;
+use crate::http::page::{Listed, Page};
+
+pub fn routes<S>() -> ApiRouter<S>
+where
+    S: Clone + Send + Sync + 'static,
+    Core: FromRef<S>,
+    Authn: FromRef<S>,
+{
+    ApiRouter::new().api_route(
+        "/platform/activation-events",
+        get_with(
+            list,
+            operation("activationEvents.list", "platform", "Activations of devices of all tenants, latest first"),
+        ),
+    )
+}
+
+/// A device became active.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ActivationEventResponse {
+    /// The id of the event.
+    #[schemars(range(min = 1))]
+    id: i64,
+    /// The tenant of the device.
+    tenant_uuid: TenantUuid,
+    /// The hub that saw the device; null of OPERATOR.
+    hub_uuid: Option<HubUuid>,
+    /// The device, which may be deleted by now.
+    #[schemars(range(min = 1))]
+    device_instance_id: i64,
+    /// What activated it.
+    kind: ActivationKind,
+    /// When it became active.
+    occurred_at: Timestamp,
+}
+
+impl From<StoredActivation> for ActivationEventResponse {
+    fn from(activation: StoredActivation) -> Self {
+        Self {
+            id: activation.activation_event_id,
+            tenant_uuid: activation.tenant_uuid,
+            hub_uuid: activation.hub_uuid,
+            device_instance_id: activation.device_instance_id,
+            kind: activation.kind,
+            occurred_at: activation.occurred_at,
+        }
+    }
+}
+
+async fn list(_: PlatformAdmin, State(core): State<Core>, page: Page) -> Result<Listed<ActivationEventResponse>> {
+    let mut conn = core.db.read().await?;
+    let (activations, total) = activations::list_all(&mut conn, page.slice()).await?;
+    Ok(page.listed(activations.into_iter().map(ActivationEventResponse::from).collect(), total))
+}

@@ -1,0 +1,116 @@
+//! The content of a UI schema: the steps that an app shows one after another.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use axum::http::{HeaderName, HeaderValue, header};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+use uuid::Uuid;
+
+use super::{ENDPOINT_PATH, MAX_DOCUMENT_BYTES, MAX_NAME_CHARS, MAX_STEPS, MAX_TEXT_CHARS, Method, check_path, schema};
+use crate::error::{Error, Result};
+use crate::http::check::Check;
+
+/// Headers of one step.
+const MAX_HEADERS: usize = 64;
+
+/// The steps of a form, of 64 KiB at most.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "DeviceUiConfig")]
+pub struct Config {
+    /// What is shown, in this order.
+    #[schemars(length(min = 1, max = MAX_STEPS))]
+    steps: Vec<Step>,
+}
+
+/// A step of a form.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "DeviceUiStep")]
+struct Step {
+    /// Unique within the form.
+    #[schemars(length(min = 1, max = MAX_NAME_CHARS), regex(pattern = hub_protocol::patterns::FILLED_LINE))]
+    id: String,
+    /// What is shown above it.
+    #[schemars(length(min = 1, max = MAX_NAME_CHARS), regex(pattern = hub_protocol::patterns::FILLED_LINE))]
+    title: String,
+    /// A text for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = MAX_TEXT_CHARS), regex(pattern = hub_protocol::patterns::LINES))]
+    description: Option<String>,
+    /// What is asked for: the JSON Schema (2020-12) of an object.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Map<String, Value>>")]
+    fields: Option<Box<RawValue>>,
+    /// Where the answers go.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    submit: Option<Submit>,
+    /// Headers that are sent with the answers. `Authorization` is left out.
+    #[serde(rename = "external_headers", skip_serializing_if = "Option::is_none")]
+    external_headers: Option<BTreeMap<String, String>>,
+}
+
+/// Where the answers of a step go.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "DeviceUiSubmit")]
+struct Submit {
+    /// The external endpoint.
+    external_endpoint_id: Uuid,
+    /// The path at the endpoint, with or without a query.
+    #[schemars(length(max = MAX_TEXT_CHARS), regex(pattern = ENDPOINT_PATH))]
+    path: String,
+    /// How it is called.
+    method: Method,
+}
+
+impl Config {
+    /// The form as it is stored, if it is valid. `Authorization` is not: the credential of the
+    /// supplier takes its place.
+    pub fn stored(mut self) -> Result<String> {
+        let mut check = Check::new();
+        let holds = (1..=MAX_STEPS).contains(&self.steps.len());
+        check.that(holds, "configJson.steps", format!("must have 1 to {MAX_STEPS} items"));
+        let mut ids = BTreeSet::new();
+        for (at, step) in self.steps.iter_mut().take(MAX_STEPS).enumerate() {
+            let root = format!("configJson.steps[{at}]");
+            if let Some(headers) = &mut step.external_headers {
+                headers.retain(|name, _| !name.trim().eq_ignore_ascii_case(header::AUTHORIZATION.as_str()));
+            }
+            step.check(&mut check, &root);
+            check.that(ids.insert(step.id.as_str()), format!("{root}.id"), "is the id of an earlier step");
+        }
+        check.done()?;
+        let text = serde_json::to_string(&self).map_err(Error::internal)?;
+        if text.len() > MAX_DOCUMENT_BYTES {
+            let message = format!("must have at most {} KiB", MAX_DOCUMENT_BYTES / 1024);
+            return Err(Error::field("configJson", message));
+        }
+        Ok(text)
+    }
+}
+
+impl Step {
+    fn check(&self, check: &mut Check, root: &str) {
+        check.required(&format!("{root}.id"), &self.id, MAX_NAME_CHARS);
+        check.required(&format!("{root}.title"), &self.title, MAX_NAME_CHARS);
+        check.lines(&format!("{root}.description"), self.description.as_deref(), MAX_TEXT_CHARS);
+        if let Some(Err(message)) = self.fields.as_ref().map(|fields| schema::members(fields.get())) {
+            check.that(false, format!("{root}.fields"), message);
+        }
+        if let Some(submit) = &self.submit {
+            check_path(check, &format!("{root}.submit.path"), &submit.path);
+        }
+        let Some(headers) = &self.external_headers else { return };
+        let field = format!("{root}.external_headers");
+        check.that(headers.len() <= MAX_HEADERS, field.as_str(), format!("must have at most {MAX_HEADERS} headers"));
+        for (name, value) in headers.iter().take(MAX_HEADERS) {
+            let is_name = name.len() <= MAX_NAME_CHARS && HeaderName::from_bytes(name.as_bytes()).is_ok();
+            check.that(is_name, field.as_str(), "must have names of headers as its members");
+            let is_value = value.len() <= MAX_TEXT_CHARS && HeaderValue::from_str(value).is_ok();
+            let message = format!("must be one line of at most {MAX_TEXT_CHARS} bytes");
+            check.that(is_value, format!("{field}.{name}"), message);
+        }
+    }
+}

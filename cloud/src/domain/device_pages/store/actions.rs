@@ -1,0 +1,96 @@
+//! SQL of actions.
+
+use hub_protocol::Timestamp;
+use uuid::Uuid;
+
+use crate::authz::Scope;
+use crate::db::{Conn, Slice, Sql, Tx, sql};
+use crate::error::Result;
+
+#[derive(Clone, Debug, PartialEq, sqlx::FromRow)]
+pub struct ActionRow {
+    pub action_id: String,
+    pub device_uuid: Option<Uuid>,
+    pub name: String,
+    pub description: Option<String>,
+    /// JSON.
+    pub parameters: Option<String>,
+    pub confirm: bool,
+    /// JSON.
+    pub transport: String,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+}
+
+const COLUMNS: &str = "action_id, device_uuid, name, description, parameters, confirm, transport, \
+    created_at, updated_at";
+
+pub async fn insert(tx: &mut Tx, scope: &Scope, row: &ActionRow) -> Result<()> {
+    sql("INSERT INTO action_definitions (tenant_uuid, action_id, device_uuid, name, description, \
+         parameters, confirm, transport, created_at, updated_at) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)")
+    .bind(scope.tenant_uuid())
+    .bind(row.action_id.as_str())
+    .bind(row.device_uuid)
+    .bind(row.name.as_str())
+    .bind(row.description.as_deref())
+    .bind(row.parameters.as_deref())
+    .bind(row.confirm)
+    .bind(row.transport.as_str())
+    .bind(row.created_at)
+    .bind(row.updated_at)
+    .run(tx)
+    .await
+}
+
+pub async fn update(tx: &mut Tx, scope: &Scope, row: &ActionRow) -> Result<()> {
+    sql("UPDATE action_definitions SET device_uuid = $3, name = $4, description = $5, \
+         parameters = $6, confirm = $7, transport = $8, updated_at = $9 \
+         WHERE tenant_uuid = $1 AND action_id = $2")
+    .bind(scope.tenant_uuid())
+    .bind(row.action_id.as_str())
+    .bind(row.device_uuid)
+    .bind(row.name.as_str())
+    .bind(row.description.as_deref())
+    .bind(row.parameters.as_deref())
+    .bind(row.confirm)
+    .bind(row.transport.as_str())
+    .bind(row.updated_at)
+    .run(tx)
+    .await
+}
+
+pub async fn get(conn: &mut Conn, scope: &Scope, action_id: &str) -> Result<Option<ActionRow>> {
+    sql("SELECT ")
+        .push(COLUMNS)
+        .push(" FROM action_definitions WHERE tenant_uuid = $1 AND action_id = $2")
+        .bind(scope.tenant_uuid())
+        .bind(action_id)
+        .optional(conn)
+        .await
+}
+
+/// The newest first.
+const ORDER: &[&str] = &["created_at DESC, action_id DESC"];
+
+/// The size of one page's documents.
+pub async fn page_bytes(conn: &mut Conn, scope: &Scope, slice: Slice) -> Result<i64> {
+    of_tenant(scope).page_bytes(conn, "COALESCE(parameters, '') || transport", ORDER, slice).await
+}
+
+/// Newest first, and how many there are.
+pub async fn list(conn: &mut Conn, scope: &Scope, slice: Slice) -> Result<(Vec<ActionRow>, i64)> {
+    of_tenant(scope).page(conn, COLUMNS, ORDER, slice).await
+}
+
+fn of_tenant(scope: &Scope) -> Sql {
+    sql("FROM action_definitions WHERE tenant_uuid = $1").bind(scope.tenant_uuid())
+}
+
+pub async fn delete(tx: &mut Tx, scope: &Scope, action_id: &str) -> Result<()> {
+    sql("DELETE FROM action_definitions WHERE tenant_uuid = $1 AND action_id = $2")
+        .bind(scope.tenant_uuid())
+        .bind(action_id)
+        .run(tx)
+        .await
+}

@@ -1,0 +1,103 @@
+//! SQL of UI schemas.
+
+use hub_protocol::Timestamp;
+use uuid::Uuid;
+
+use super::super::uis::UiKind;
+use crate::authz::Scope;
+use crate::db::{Conn, Slice, Sql, Tx, sql};
+use crate::error::Result;
+
+#[derive(Clone, Debug, PartialEq, sqlx::FromRow)]
+pub struct UiRow {
+    pub device_ui_id: i64,
+    pub device_uuid: Uuid,
+    #[sqlx(try_from = "String")]
+    pub kind: UiKind,
+    pub name: String,
+    pub locale: Option<String>,
+    /// JSON.
+    pub config: String,
+    pub revision: i64,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+}
+
+const COLUMNS: &str = "device_ui_id, device_uuid, kind, name, locale, config, revision, created_at, updated_at";
+
+/// Inserts the UI schema, under an id of its own.
+pub async fn insert(tx: &mut Tx, scope: &Scope, row: &UiRow) -> Result<UiRow> {
+    sql("INSERT INTO device_ui_schemas (tenant_uuid, device_uuid, kind, name, locale, config, \
+         revision, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING ")
+    .push(COLUMNS)
+    .bind(scope.tenant_uuid())
+    .bind(row.device_uuid)
+    .bind(row.kind.name())
+    .bind(row.name.as_str())
+    .bind(row.locale.as_deref())
+    .bind(row.config.as_str())
+    .bind(row.revision)
+    .bind(row.created_at)
+    .bind(row.updated_at)
+    .one(tx)
+    .await
+}
+
+pub async fn update(tx: &mut Tx, scope: &Scope, row: &UiRow) -> Result<()> {
+    sql("UPDATE device_ui_schemas SET kind = $3, name = $4, locale = $5, config = $6, \
+         revision = $7, updated_at = $8 WHERE device_ui_id = $1 AND tenant_uuid = $2")
+    .bind(row.device_ui_id)
+    .bind(scope.tenant_uuid())
+    .bind(row.kind.name())
+    .bind(row.name.as_str())
+    .bind(row.locale.as_deref())
+    .bind(row.config.as_str())
+    .bind(row.revision)
+    .bind(row.updated_at)
+    .run(tx)
+    .await
+}
+
+pub async fn get(conn: &mut Conn, scope: &Scope, device_ui_id: i64) -> Result<Option<UiRow>> {
+    sql("SELECT ")
+        .push(COLUMNS)
+        .push(" FROM device_ui_schemas WHERE device_ui_id = $1 AND tenant_uuid = $2")
+        .bind(device_ui_id)
+        .bind(scope.tenant_uuid())
+        .optional(conn)
+        .await
+}
+
+/// The newest first.
+const ORDER: &[&str] = &["device_ui_id DESC"];
+
+/// The size of one page's documents.
+pub async fn page_bytes(conn: &mut Conn, scope: &Scope, device_uuid: Option<Uuid>, slice: Slice) -> Result<i64> {
+    of_tenant(scope, device_uuid).page_bytes(conn, "config", ORDER, slice).await
+}
+
+/// Newest first, and how many there are.
+pub async fn list(
+    conn: &mut Conn,
+    scope: &Scope,
+    device_uuid: Option<Uuid>,
+    slice: Slice,
+) -> Result<(Vec<UiRow>, i64)> {
+    of_tenant(scope, device_uuid).page(conn, COLUMNS, ORDER, slice).await
+}
+
+fn of_tenant(scope: &Scope, device_uuid: Option<Uuid>) -> Sql {
+    let all = sql("FROM device_ui_schemas WHERE tenant_uuid = $1").bind(scope.tenant_uuid());
+    match device_uuid {
+        Some(device_uuid) => all.push(" AND device_uuid = ").push_bind(device_uuid),
+        None => all,
+    }
+}
+
+pub async fn delete(tx: &mut Tx, scope: &Scope, device_ui_id: i64) -> Result<()> {
+    sql("DELETE FROM device_ui_schemas WHERE device_ui_id = $1 AND tenant_uuid = $2")
+        .bind(device_ui_id)
+        .bind(scope.tenant_uuid())
+        .run(tx)
+        .await
+}
