@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::job::{DesiredJob, MaintenanceWindow};
 use crate::{AppUuid, HubUuid, ReleaseUuid, TenantUuid, text_enum};
@@ -166,24 +165,6 @@ pub struct UploadPauses {
     /// The hub's place between the beginning and the end of a pause: 0 or more, less than 1.
     #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 1)))]
     pub phase: f64,
-}
-
-/// `GET /v1/hubs/scan-config`: what the hubs of a tenant need to recognise its devices.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-pub struct ScanConfig {
-    /// Grows with every change.
-    #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
-    pub revision: i64,
-    /// Device models of the catalog.
-    pub devices: Vec<Value>,
-    /// What advertisements of those models are recognised by.
-    pub identifiers: Vec<Value>,
-    /// How their payloads are decoded.
-    pub protocols: Vec<Value>,
-    /// Which advertisements a hub treats specially.
-    pub routes: Vec<Value>,
 }
 
 /// `GET /v1/test`: the caller as the service identifies it.

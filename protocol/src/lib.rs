@@ -12,6 +12,7 @@ pub mod job;
 pub mod pace;
 pub mod patterns;
 pub mod release;
+pub mod scan_config;
 pub mod telemetry;
 mod text_enum;
 pub mod time;

@@ -25,6 +25,7 @@ pub enum Column {
     /// One of a few constant words, such as a status.
     Word(Vec<&'static str>),
     Text(Vec<Arc<str>>),
+    OptionalText(Vec<Option<Arc<str>>>),
     Time(Vec<Timestamp>),
     OptionalTime(Vec<Option<Timestamp>>),
 }
@@ -37,6 +38,7 @@ impl Column {
             Self::OptionalInt(values) => values.len(),
             Self::Word(values) => values.len(),
             Self::Text(values) => values.len(),
+            Self::OptionalText(values) => values.len(),
             Self::Time(values) => values.len(),
             Self::OptionalTime(values) => values.len(),
         }
@@ -46,7 +48,7 @@ impl Column {
         match self {
             Self::Uuid(_) => "uuid[]",
             Self::Int(_) | Self::OptionalInt(_) => "bigint[]",
-            Self::Word(_) | Self::Text(_) => "text[]",
+            Self::Word(_) | Self::Text(_) | Self::OptionalText(_) => "text[]",
             Self::Time(_) | Self::OptionalTime(_) => "timestamptz[]",
         }
     }
@@ -58,6 +60,7 @@ impl Column {
             Self::OptionalInt(values) => args.add(values),
             Self::Word(values) => args.add(values),
             Self::Text(values) => args.add(values.iter().map(|text| &**text).collect::<Vec<&str>>()),
+            Self::OptionalText(values) => args.add(values.iter().map(Option::as_deref).collect::<Vec<Option<&str>>>()),
             Self::Time(values) => args.add(values.into_iter().map(Timestamp::to_datetime).collect::<Vec<_>>()),
             Self::OptionalTime(values) => {
                 args.add(values.into_iter().map(|time| time.map(Timestamp::to_datetime)).collect::<Vec<_>>())
@@ -72,6 +75,7 @@ impl Column {
             Self::OptionalInt(values) => args.add(values.get(row).copied().flatten()),
             Self::Word(values) => args.add(values.get(row).copied()),
             Self::Text(values) => args.add(values.get(row).cloned()),
+            Self::OptionalText(values) => args.add(values.get(row).cloned().flatten()),
             Self::Time(values) => args.add(values.get(row).map(Timestamp::to_string)),
             Self::OptionalTime(values) => args.add(values.get(row).copied().flatten().map(|time| time.to_string())),
         }

@@ -51,6 +51,9 @@ fn write_value(column: &Column, row: usize, piece: &mut Vec<u8>) {
         }
         Column::Word(values) => write_field(values.get(row), piece),
         Column::Text(values) => write_field(values.get(row).map(|text| text.as_bytes()), piece),
+        Column::OptionalText(values) => {
+            write_field(values.get(row).and_then(Option::as_ref).map(|text| text.as_bytes()), piece);
+        }
         Column::Time(values) => write_field(values.get(row).copied().map(time), piece),
         Column::OptionalTime(values) => write_field(values.get(row).copied().flatten().map(time), piece),
     }

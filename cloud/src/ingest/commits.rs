@@ -34,6 +34,8 @@ pub struct Commit {
 pub struct CommittedRecord {
     pub id: i64,
     pub hub_uuid: HubUuid,
+    /// The first reception of the same frame.
+    pub observation_id: Option<i64>,
     pub record: Record,
 }
 

@@ -10,6 +10,7 @@ use hub_protocol::{HubUuid, TenantUuid, Timestamp};
 use uuid::Uuid;
 
 use super::commits::{Commit, CommittedRecord};
+use super::observations::{NewFrames, Observations};
 use super::quota::{self, Charge, Limits, Usage, Usages};
 use super::writer::Touches;
 use super::{Kind, Pending, ProcessingStatus, RateLimit, Receipt, Record, Refusal, minute_of, secs_left};
@@ -29,6 +30,7 @@ pub(super) struct Outcome {
     pub usages: HashMap<TenantUuid, Usage>,
     pub at: Timestamp,
     pub records: u64,
+    pub frames: NewFrames,
 }
 
 /// A tenant may upload no more of this kind in this minute.
@@ -62,27 +64,34 @@ fn ids_of(pending: &Pending) -> i64 {
     i64::try_from(pending.upload.records.len()).unwrap_or(i64::MAX).max(1)
 }
 
-pub(super) async fn commit(core: &Core, group: &[Pending], touches: &Touches, known: &Usages) -> Result<Outcome> {
+/// What the writer remembers of earlier groups.
+pub(super) struct Memory<'a> {
+    pub touches: &'a Touches,
+    pub usages: &'a Usages,
+    pub observations: &'a Observations,
+}
+
+pub(super) async fn commit(core: &Core, group: &[Pending], memory: Memory<'_>) -> Result<Outcome> {
     let mut tx = core.db.begin_first().await?;
     let now = core.clock.now();
     let refused = tokens_not_in_force(&mut tx, group).await?;
     let in_force: Vec<bool> = group.iter().map(|pending| !refused.contains(&token_of(pending))).collect();
     let ranges = advance_clocks(&mut tx, group, &in_force, now).await?;
     let tenants = ranges.keys().map(|(tenant_uuid, _)| *tenant_uuid);
-    let mut usages = quota::usages(&mut tx, known, tenants, now).await?;
+    let mut usages = quota::usages(&mut tx, memory.usages, tenants, now).await?;
     let (mut verdicts, exhausted) = admit(core, group, &in_force, &ranges, usages.clone(), now);
     store_keys(&mut tx, group, &mut verdicts).await?;
-    let (committed, records) = store_records(&mut tx, group, &verdicts, &ranges).await?;
+    let (committed, records, frames) = store_records(&mut tx, group, &verdicts, &ranges, memory.observations).await?;
     let charges = charges(group, &verdicts);
     quota::record(&mut tx, &charges, now).await?;
-    let touched = touch_hubs(&mut tx, group, &verdicts, touches, now).await?;
+    let touched = touch_hubs(&mut tx, group, &verdicts, memory.touches, now).await?;
     tx.commit_unaudited("uploads are data, not changes by an actor").await?;
 
     for ((tenant_uuid, _), charge) in charges {
         usages.entry(tenant_uuid).and_modify(|usage| usage.add(charge));
     }
     let verdicts = group.iter().zip(verdicts).map(|(pending, verdict)| receipt(pending, verdict)).collect();
-    Ok(Outcome { verdicts, committed, touched, exhausted, usages, at: now, records })
+    Ok(Outcome { verdicts, committed, touched, exhausted, usages, at: now, records, frames })
 }
 
 fn receipt(pending: &Pending, verdict: Verdict) -> std::result::Result<Receipt, Refusal> {
@@ -364,10 +373,12 @@ struct Rows {
     window_starts: Vec<Option<Timestamp>>,
     window_ends: Vec<Option<Timestamp>>,
     processing_statuses: Vec<&'static str>,
+    readings: Vec<Option<Arc<str>>>,
+    observation_ids: Vec<Option<i64>>,
 }
 
 impl Rows {
-    fn push(&mut self, pending: &Pending, id: i64, record: &Record) {
+    fn push(&mut self, pending: &Pending, id: i64, observation_id: Option<i64>, record: &Record) {
         self.tenants.push(pending.upload.hub.tenant_uuid.0);
         self.hubs.push(pending.upload.hub.hub_uuid.0);
         self.ids.push(id);
@@ -377,6 +388,8 @@ impl Rows {
             self.window_starts.push(record.window.map(|(start, _)| start));
             self.window_ends.push(record.window.map(|(_, end)| end));
             self.processing_statuses.push(record.processing_status.name());
+            self.readings.push(record.reading.clone());
+            self.observation_ids.push(observation_id);
         }
     }
 
@@ -385,6 +398,8 @@ impl Rows {
     fn is_plain(&self) -> bool {
         self.device_instance_ids.iter().all(Option::is_none)
             && self.window_starts.iter().all(Option::is_none)
+            && self.readings.iter().all(Option::is_none)
+            && self.observation_ids.iter().all(Option::is_none)
             && self.processing_statuses.iter().all(|status| *status == ProcessingStatus::Received.name())
     }
 
@@ -398,8 +413,11 @@ impl Rows {
             columns.push(Column::OptionalTime(self.window_starts));
             columns.push(Column::OptionalTime(self.window_ends));
             columns.push(Column::Word(self.processing_statuses));
+            columns.push(Column::OptionalText(self.readings));
+            columns.push(Column::OptionalInt(self.observation_ids));
             head = "INSERT INTO ble_events (tenant_uuid, hub_uuid, ble_event_id, event, \
-                    device_instance_id, window_start, window_end, processing_status)";
+                    device_instance_id, window_start, window_end, processing_status, \
+                    reading, observation_id)";
         }
         Some(Bulk { head, columns, tail: "" })
     }
@@ -410,7 +428,9 @@ async fn store_records(
     group: &[Pending],
     verdicts: &[Verdict],
     ranges: &HashMap<ClockKey, Range>,
-) -> Result<(Vec<Commit>, u64)> {
+    observations: &Observations,
+) -> Result<(Vec<Commit>, u64, NewFrames)> {
+    let mut observations = observations.assign();
     let mut rows: BTreeMap<Kind, Rows> = BTreeMap::new();
     let mut committed: BTreeMap<ClockKey, Commit> = BTreeMap::new();
     for (pending, verdict) in group.iter().zip(verdicts) {
@@ -427,8 +447,12 @@ async fn store_records(
             records: Vec::new(),
         });
         for (id, record) in (place.first_id..).zip(&pending.upload.records) {
-            rows.push(pending, id, record);
-            committed.records.push(CommittedRecord { id, hub_uuid: hub.hub_uuid, record: record.clone() });
+            let observation_id = record
+                .observation
+                .and_then(|observation| observations.first_of(hub.tenant_uuid, hub.hub_uuid, id, observation));
+            rows.push(pending, id, observation_id, record);
+            let record = record.clone();
+            committed.records.push(CommittedRecord { id, hub_uuid: hub.hub_uuid, observation_id, record });
         }
     }
     let mut count = 0;
@@ -437,7 +461,7 @@ async fn store_records(
             count += bulk.execute(tx).await?;
         }
     }
-    Ok((committed.into_values().collect(), count))
+    Ok((committed.into_values().collect(), count, observations.finish()))
 }
 
 /// What the stored uploads count.

@@ -8,6 +8,7 @@ mod body;
 mod commits;
 mod group;
 mod kinds;
+mod observations;
 mod parts;
 mod quota;
 mod retention;
@@ -62,24 +63,50 @@ pub struct Record {
     pub window: Option<(Timestamp, Timestamp)>,
     /// The result of the stage between validation and commit, for a BLE event.
     pub processing_status: ProcessingStatus,
+    /// What the stage has read from it, as JSON.
+    pub reading: Option<Arc<str>>,
+    /// Equal for all receptions of one frame, whichever hub received it.
+    pub observation: Option<Observation>,
+}
+
+/// What tells that two receptions are of one frame.
+#[derive(Clone, Copy, Debug)]
+pub struct Observation {
+    /// A hash of the sender and of its sequence number or its payload.
+    pub hash: u64,
+    pub observed_at: Timestamp,
+    /// A sequence number tells frames apart; without one, a hub that receives the payload again
+    /// receives another frame.
+    pub has_sequence: bool,
 }
 
 impl Record {
     /// A record that streams send unchanged as one line. Line breaks can occur between the tokens
     /// of JSON, never inside of one.
     pub fn on_one_line(json: &str) -> Self {
-        let text = match json.bytes().any(|byte| matches!(byte, b'\n' | b'\r')) {
+        Self::new(match json.bytes().any(|byte| matches!(byte, b'\n' | b'\r')) {
             true => json.replace(['\n', '\r'], " ").into(),
             false => json.into(),
-        };
-        Self { text, device_instance_id: None, window: None, processing_status: ProcessingStatus::Received }
+        })
+    }
+
+    /// A record of which nothing but the text is known.
+    pub fn new(text: Arc<str>) -> Self {
+        Self {
+            text,
+            device_instance_id: None,
+            window: None,
+            processing_status: ProcessingStatus::Received,
+            reading: None,
+            observation: None,
+        }
     }
 }
 
 impl Record {
     /// The memory that it uses.
     fn bytes(&self) -> usize {
-        self.text.len() + size_of::<Self>()
+        self.text.len() + self.reading.as_deref().map_or(0, str::len) + size_of::<Self>()
     }
 }
 

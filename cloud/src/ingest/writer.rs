@@ -11,7 +11,8 @@ use hub_protocol::HubUuid;
 use tokio::sync::{mpsc, oneshot};
 
 use super::commits::Commits;
-use super::group::{self, Outcome};
+use super::group::{self, Memory, Outcome};
+use super::observations::Observations;
 use super::parts::PART_BYTES;
 use super::quota::Usages;
 use super::{Kind, Pending, Receipt, Refusal, State};
@@ -42,6 +43,7 @@ pub struct Writer {
     state: Arc<State>,
     touches: Touches,
     usages: Usages,
+    observations: Observations,
     commits: Commits,
 }
 
@@ -64,7 +66,14 @@ impl Touches {
 
 impl Writer {
     pub(super) fn new(queue: mpsc::Receiver<Pending>, state: Arc<State>, commits: Commits) -> Self {
-        Self { queue, state, touches: Touches::default(), usages: Usages::default(), commits }
+        Self {
+            queue,
+            state,
+            touches: Touches::default(),
+            usages: Usages::default(),
+            observations: Observations::default(),
+            commits,
+        }
     }
 
     /// Starts the writer on a thread of its own. As a task of the runtime, it would wait behind
@@ -166,7 +175,8 @@ impl Writer {
     async fn try_commit(&self, core: &Core, group: &[Pending]) -> Result<Outcome, Error> {
         let mut attempt = 1;
         loop {
-            match group::commit(core, group, &self.touches, &self.usages).await {
+            let Self { touches, usages, observations, .. } = self;
+            match group::commit(core, group, Memory { touches, usages, observations }).await {
                 Err(error) if error.is_serialization_failure() && attempt < ATTEMPTS => {
                     tokio::time::sleep(Duration::from_millis(u64::from(attempt) * 10)).await;
                     attempt += 1;
@@ -178,12 +188,13 @@ impl Writer {
 
     /// Counts and announces a commit. Returns the answers to its uploads.
     fn record(&mut self, core: &Core, group: Vec<Pending>, outcome: Outcome) -> Answers {
-        let Outcome { verdicts, committed, touched, exhausted, usages, at, records } = outcome;
+        let Outcome { verdicts, committed, touched, exhausted, usages, at, records, frames } = outcome;
         core.metrics.ingest_commits.inc();
         core.metrics.ingest_uploads.inc_by(group.len() as u64);
         core.metrics.ingest_records.inc_by(records);
         self.touches.record(touched, at.as_micros());
         self.usages.record(usages);
+        self.observations.record(frames);
         for exhausted in exhausted {
             self.state.set_exhausted(&exhausted);
         }

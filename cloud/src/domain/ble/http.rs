@@ -151,7 +151,12 @@ fn check_all(
         match check(item.get()) {
             Ok(Checked { device_instance_id }) => {
                 let processing_status = ProcessingStatus::Received;
-                records.push(Record { text: item.get().into(), device_instance_id, window, processing_status });
+                records.push(Record {
+                    device_instance_id,
+                    window,
+                    processing_status,
+                    ..Record::new(item.get().into())
+                });
             }
             Err(message) => rejected.push(RejectedEvent { index, message }),
         }

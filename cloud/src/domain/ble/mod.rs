@@ -3,6 +3,7 @@
 
 mod check;
 pub mod http;
+mod reading;
 mod store;
 
 use hub_protocol::ble::Advertisement;
@@ -13,6 +14,7 @@ use uuid::Uuid;
 
 use crate::error::{Error, Result};
 use crate::ingest::Record;
+pub use reading::{CounterStatus, MeasurementResponse, Reading};
 pub use store::{StoredEvent, after};
 
 /// Whether an event has reached its destinations.
@@ -118,7 +120,7 @@ struct WindowHead {
 }
 
 /// An event that was just committed, equal to what the database would return.
-pub fn committed(id: i64, hub_uuid: HubUuid, record: Record) -> StoredEvent {
+pub fn committed(id: i64, hub_uuid: HubUuid, observation_id: Option<i64>, record: Record) -> StoredEvent {
     StoredEvent {
         ble_event_id: id,
         hub_uuid,
@@ -127,6 +129,8 @@ pub fn committed(id: i64, hub_uuid: HubUuid, record: Record) -> StoredEvent {
         delivery_status: "NONE".to_owned(),
         window_start: record.window.map(|(start, _)| start),
         window_end: record.window.map(|(_, end)| end),
+        reading: record.reading.as_deref().map(str::to_owned),
+        observation_id,
         event: record.text.as_ref().to_owned(),
     }
 }

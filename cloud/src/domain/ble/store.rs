@@ -18,6 +18,10 @@ pub struct StoredEvent {
     pub delivery_status: String,
     pub window_start: Option<Timestamp>,
     pub window_end: Option<Timestamp>,
+    /// A [`super::Reading`] as JSON.
+    pub reading: Option<String>,
+    /// The first reception of the same frame; none of the first.
+    pub observation_id: Option<i64>,
     pub event: String,
 }
 
@@ -33,7 +37,7 @@ pub struct Filter {
 }
 
 const COLUMNS: &str = "ble_event_id, hub_uuid, device_instance_id, processing_status, \
-    delivery_status, window_start, window_end, event";
+    delivery_status, window_start, window_end, reading, observation_id, event";
 const LOG: Log = Log { table: "ble_events", id: "ble_event_id", text: "event", columns: COLUMNS };
 
 fn narrowed(scope: &Scope, filter: &Filter) -> Sql {

@@ -5,7 +5,8 @@ use aide::axum::routing::get_with;
 use std::time::Duration;
 
 use axum::extract::{FromRef, State};
-use hub_protocol::hub::{DesiredState, ScanConfig};
+use hub_protocol::hub::DesiredState;
+use hub_protocol::scan_config::ScanConfig;
 use schemars::JsonSchema;
 use serde::Deserialize;
 

@@ -6,7 +6,8 @@ pub mod http;
 
 use std::time::Duration;
 
-use hub_protocol::hub::{DesiredState, HubSettings, ScanConfig};
+use hub_protocol::hub::{DesiredState, HubSettings};
+use hub_protocol::scan_config::ScanConfig;
 use tokio::time::Instant;
 
 use crate::authn::hub::Hub;
@@ -100,13 +101,7 @@ async fn read(hubs: &Hubs, hub: &Hub) -> Result<(String, DesiredState)> {
 /// describe devices yet.
 pub fn scan_config(known: &IfNoneMatch) -> Tagged<ScanConfig> {
     let etag = format!("\"{SCAN_CONFIG_REVISION}\"");
-    let config = || ScanConfig {
-        revision: SCAN_CONFIG_REVISION,
-        devices: Vec::new(),
-        identifiers: Vec::new(),
-        protocols: Vec::new(),
-        routes: Vec::new(),
-    };
+    let config = || ScanConfig { revision: SCAN_CONFIG_REVISION, ..ScanConfig::default() };
     let body = (!known.matches(&etag)).then(config);
     Tagged { etag, body }
 }

@@ -128,7 +128,8 @@ pub async fn record(
     // Counted, never refused: how a job ended has to be heard of, and a job has only so many
     // events.
     count_stored(&mut tx, hub.tenant_uuid, Kind::JobEvents, &stored.body, now).await?;
-    let record = CommittedRecord { id: ids.id, hub_uuid: hub.hub_uuid, record: Record::on_one_line(&stored.body) };
+    let record = Record::on_one_line(&stored.body);
+    let record = CommittedRecord { id: ids.id, hub_uuid: hub.hub_uuid, observation_id: None, record };
     let commit = Commit {
         tenant_uuid: hub.tenant_uuid,
         kind: Kind::JobEvents,

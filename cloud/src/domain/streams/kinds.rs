@@ -58,14 +58,16 @@ pub static BLE_EVENTS: StreamKind = StreamKind {
     kind: Kind::BleEvents,
     is_allowed: |caller, authn, tenant_uuid| Box::pin(caller.is_still_allowed::<perm::BleRead>(authn, tenant_uuid)),
     read: |conn, span| Box::pin(read_ble_events(conn, span)),
-    frame: |CommittedRecord { id, hub_uuid, record }| ble_frame(ble::committed(id, hub_uuid, record)),
+    frame: |CommittedRecord { id, hub_uuid, observation_id, record }| {
+        ble_frame(ble::committed(id, hub_uuid, observation_id, record))
+    },
 };
 
 pub static LOGS: StreamKind = StreamKind {
     kind: Kind::Logs,
     is_allowed: |caller, authn, tenant_uuid| Box::pin(caller.is_still_allowed::<perm::HubsRead>(authn, tenant_uuid)),
     read: |conn, span| Box::pin(read_logs(conn, span)),
-    frame: |CommittedRecord { id, hub_uuid, record }| {
+    frame: |CommittedRecord { id, hub_uuid, record, .. }| {
         log_frame(StoredRecord { id, hub_uuid, body: record.text.as_ref().to_owned() })
     },
 };
@@ -74,7 +76,7 @@ pub static JOB_EVENTS: StreamKind = StreamKind {
     kind: Kind::JobEvents,
     is_allowed: |caller, authn, tenant_uuid| Box::pin(caller.is_still_allowed::<perm::HubsRead>(authn, tenant_uuid)),
     read: |conn, span| Box::pin(read_job_events(conn, span)),
-    frame: |CommittedRecord { id, hub_uuid, record }| {
+    frame: |CommittedRecord { id, hub_uuid, record, .. }| {
         job_event_frame(StoredJobEvent { hub_job_event_id: id, hub_uuid, body: record.text.as_ref().to_owned() })
     },
 };

@@ -1,0 +1,134 @@
+//! What the service has read from a BLE event, as it is stored beside it.
+
+use std::collections::BTreeMap;
+
+use hub_adverts::quantity::quantity;
+use hub_adverts::{Kind, Measurement, Value};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+/// How an event was recognised, and what it says. Members that are absent cost no space: most
+/// stored bytes of a busy tenant are readings.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Reading {
+    pub device_uuid: Uuid,
+    /// The identifier that the event fits best, and how many bits it fixes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub identifier_id: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub specificity: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device_protocol_id: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protocol_revision: Option<i64>,
+    /// By quantity, or `quantity[index]` of one that occurs more than once.
+    #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
+    pub values: serde_json::Map<String, serde_json::Value>,
+    /// The kinds of values that are not of their quantity's usual kind.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub kinds: BTreeMap<String, String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counter_status: Option<CounterStatus>,
+    /// Why it could not be decoded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// What is wrong with an event's counter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum CounterStatus {
+    /// The authenticated counter is lower than an earlier one: the event may be a recording.
+    Replayed,
+}
+
+impl Reading {
+    pub fn set_values(&mut self, measurements: &[Measurement]) {
+        for measurement in measurements {
+            let key = key_of(measurement);
+            if measurement.kind != measurement.quantity.kind {
+                self.kinds.insert(key.clone(), kind_name(measurement.kind).to_owned());
+            }
+            self.values.insert(key, json_of(&measurement.value));
+        }
+    }
+
+    /// The values as measurements. A quantity that this version does not know has no unit.
+    pub fn measurements(&self) -> Vec<MeasurementResponse> {
+        let measurement = |(key, value): (&String, &serde_json::Value)| {
+            let (name, index) = split_key(key);
+            let known = quantity(name);
+            let kind = match self.kinds.get(key) {
+                Some(kind) => kind.clone(),
+                None => kind_name(known.map_or(Kind::Measurement, |quantity| quantity.kind)).to_owned(),
+            };
+            MeasurementResponse {
+                quantity: name.to_owned(),
+                value: value.clone(),
+                unit: known.and_then(|quantity| quantity.unit).map(str::to_owned),
+                kind: (kind != "MEASUREMENT").then_some(kind),
+                index,
+            }
+        };
+        self.values.iter().map(measurement).collect()
+    }
+}
+
+/// `quantity`, or `quantity[index]`.
+pub fn key_of(measurement: &Measurement) -> String {
+    match measurement.index {
+        None => measurement.quantity.name.to_owned(),
+        Some(index) => format!("{}[{index}]", measurement.quantity.name),
+    }
+}
+
+/// The quantity's name and the index in a key.
+pub fn split_key(key: &str) -> (&str, Option<u8>) {
+    let parts = key.split_once('[').and_then(|(name, rest)| Some((name, rest.strip_suffix(']')?.parse().ok()?)));
+    parts.map_or((key, None), |(name, index)| (name, Some(index)))
+}
+
+/// The unit of a key's quantity.
+pub fn unit_of(key: &str) -> Option<&'static str> {
+    quantity(split_key(key).0).and_then(|quantity| quantity.unit)
+}
+
+/// A number without a fraction has no decimal point.
+fn json_of(value: &Value) -> serde_json::Value {
+    match value {
+        Value::Number(value) if value.fract() == 0.0 && value.abs() < 1e15 => (*value as i64).into(),
+        Value::Number(value) => (*value).into(),
+        Value::Text(text) => text.as_str().into(),
+        Value::Bool(value) => (*value).into(),
+    }
+}
+
+const fn kind_name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Measurement => "MEASUREMENT",
+        Kind::State => "STATE",
+        Kind::Event => "EVENT",
+        Kind::Counter => "COUNTER",
+    }
+}
+
+/// A value that was read from an advertisement.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct MeasurementResponse {
+    /// One of `GET /public/quantities`.
+    pub quantity: String,
+    /// A number, a text or a boolean.
+    #[schemars(extend("type" = ["number", "string", "boolean"]))]
+    pub value: serde_json::Value,
+    /// Of a number: a unit of the SenML registry.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unit: Option<String>,
+    /// `STATE`, `EVENT` or `COUNTER`; absent of a measurement.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// Of a quantity that occurs more than once: its place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub index: Option<u8>,
+}
