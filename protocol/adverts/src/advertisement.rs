@@ -3,7 +3,7 @@
 use hub_protocol::ble::{Advertisement, Payload};
 use uuid::Uuid;
 
-use crate::frame::Address;
+use crate::frame::{Address, AddressType};
 use crate::language::uuid_of;
 use crate::library::OwnedFrame;
 
@@ -13,7 +13,8 @@ pub fn frame_of(advertisement: &Advertisement) -> OwnedFrame {
     let service =
         |(uuid, payload): (&String, &Payload)| -> Option<(Uuid, Vec<u8>)> { Some((uuid_of(uuid)?, payload.0.clone())) };
     OwnedFrame {
-        address: address(&advertisement.address),
+        address: address_of(&advertisement.address),
+        address_type: address_type_of(advertisement.address_type.as_deref()),
         name: advertisement.name.clone(),
         manufacturer_data: advertisement.manufacturer_data.iter().filter_map(company).collect(),
         service_data: advertisement.service_data.iter().filter_map(service).collect(),
@@ -22,9 +23,22 @@ pub fn frame_of(advertisement: &Advertisement) -> OwnedFrame {
 }
 
 /// Of `AA:BB:CC:DD:EE:FF`.
-fn address(text: &str) -> Option<Address> {
-    let bytes: Vec<u8> = text.split(':').map(|byte| u8::from_str_radix(byte, 16).ok()).collect::<Option<_>>()?;
-    bytes.try_into().ok()
+pub fn address_of(text: &str) -> Option<Address> {
+    let mut address = Address::default();
+    let mut parts = text.split(':');
+    for byte in &mut address {
+        *byte = u8::from_str_radix(parts.next().filter(|part| part.len() == 2)?, 16).ok()?;
+    }
+    parts.next().is_none().then_some(address)
+}
+
+/// Of `public` or `random`.
+pub fn address_type_of(text: Option<&str>) -> Option<AddressType> {
+    match text? {
+        "public" => Some(AddressType::Public),
+        "random" => Some(AddressType::Random),
+        _ => None,
+    }
 }
 
 #[cfg(test)]

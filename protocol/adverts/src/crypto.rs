@@ -73,10 +73,3 @@ pub fn ccm_without_tag(key: &[u8; 16], nonce: &[u8; 13], text: &[u8]) -> Option<
     }
     Some(plain)
 }
-
-/// One block of AES-128.
-pub fn encrypt_block(key: &[u8; 16], block: [u8; 16]) -> [u8; 16] {
-    let mut block = block.into();
-    Aes128::new(key.into()).encrypt_block(&mut block);
-    block.into()
-}

@@ -2,7 +2,11 @@
 //! Vol 6, Part B, 1.3.2, and Vol 3, Part H, 2.2.2). All of it holds for random addresses only: a
 //! public address may have any bits.
 
-use crate::crypto::encrypt_block;
+use std::fmt;
+
+use aes::Aes128;
+use aes::cipher::{BlockCipherEncrypt, KeyInit};
+
 use crate::frame::Address;
 
 /// Whether a random address is a resolvable private one: its two highest bits are 01.
@@ -24,18 +28,37 @@ fn kind([first, ..]: Address) -> u8 {
     first >> 6
 }
 
-/// Whether an address was made with an identity resolving key. The key is in the order in which
-/// the specification writes it, the most significant byte first. False for an address that is not
-/// resolvable. Of the addresses of others, one in 16 million resolves by chance.
-pub fn resolves(irk: &[u8; 16], address: Address) -> bool {
-    let [p0, p1, p2, hash @ ..] = address;
-    is_resolvable(address) && ah(irk, [p0, p1, p2]) == hash
+/// An identity resolving key, prepared for many addresses. It has no `Debug` that would show it.
+#[derive(Clone)]
+pub struct Resolver(Aes128);
+
+impl Resolver {
+    /// The key is in the order in which the specification writes it, the most significant byte
+    /// first.
+    pub fn new(irk: &[u8; 16]) -> Resolver {
+        Resolver(Aes128::new(irk.into()))
+    }
+
+    /// Whether an address was made with the key. False for an address that is not resolvable. Of
+    /// the addresses of others, one in 16 million resolves by chance.
+    pub fn resolves(&self, address: Address) -> bool {
+        let [p0, p1, p2, hash @ ..] = address;
+        is_resolvable(address) && self.hash([p0, p1, p2]) == hash
+    }
+
+    /// The random address hash function `ah`: the last 24 bits of the encrypted 24 bits of `prand`.
+    fn hash(&self, [r0, r1, r2]: [u8; 3]) -> [u8; 3] {
+        let mut block = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, r0, r1, r2].into();
+        self.0.encrypt_block(&mut block);
+        let [.., h0, h1, h2]: [u8; 16] = block.into();
+        [h0, h1, h2]
+    }
 }
 
-/// The random address hash function `ah`: the last 24 bits of the encrypted 24 bits of `prand`.
-fn ah(irk: &[u8; 16], [r0, r1, r2]: [u8; 3]) -> [u8; 3] {
-    let [.., h0, h1, h2] = encrypt_block(irk, [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, r0, r1, r2]);
-    [h0, h1, h2]
+impl fmt::Debug for Resolver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Resolver")
+    }
 }
 
 #[cfg(test)]
@@ -48,10 +71,10 @@ mod tests {
 
     #[test]
     fn the_sample_of_the_specification_resolves() {
-        assert_eq!(ah(&IRK, [0x70, 0x81, 0x94]), [0x0D, 0xFB, 0xAA]);
-        assert!(resolves(&IRK, [0x70, 0x81, 0x94, 0x0D, 0xFB, 0xAA]));
-        assert!(!resolves(&IRK, [0x70, 0x81, 0x94, 0x0D, 0xFB, 0xAB]));
-        assert!(!resolves(&[0; 16], [0x70, 0x81, 0x94, 0x0D, 0xFB, 0xAA]));
+        assert_eq!(Resolver::new(&IRK).hash([0x70, 0x81, 0x94]), [0x0D, 0xFB, 0xAA]);
+        assert!(Resolver::new(&IRK).resolves([0x70, 0x81, 0x94, 0x0D, 0xFB, 0xAA]));
+        assert!(!Resolver::new(&IRK).resolves([0x70, 0x81, 0x94, 0x0D, 0xFB, 0xAB]));
+        assert!(!Resolver::new(&[0; 16]).resolves([0x70, 0x81, 0x94, 0x0D, 0xFB, 0xAA]));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::fmt;
 
 use uuid::Uuid;
 
-use crate::frame::{Address, Frame, LONGEST_PAYLOAD};
+use crate::frame::{Address, AddressType, Frame, LONGEST_PAYLOAD};
 use crate::language::{DefinitionError, Node, uuid_of};
 use crate::measurement::{Measurement, Value};
 use crate::outcome::Keys;
@@ -14,6 +14,7 @@ use crate::outcome::Keys;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct OwnedFrame {
     pub address: Option<Address>,
+    pub address_type: Option<AddressType>,
     pub name: Option<String>,
     pub manufacturer_data: Vec<(u16, Vec<u8>)>,
     pub service_data: Vec<(Uuid, Vec<u8>)>,
@@ -55,6 +56,7 @@ impl OwnedFrame {
         let service: Vec<(Uuid, &[u8])> = self.service_data.iter().map(|(id, data)| (*id, data.as_slice())).collect();
         call(&Frame {
             address: self.address,
+            address_type: self.address_type,
             name: self.name.as_deref(),
             manufacturer_data: &manufacturer,
             service_data: &service,

@@ -1,0 +1,208 @@
+//! The device catalog of a tenant, compiled: which model sent a frame, which registered device it
+//! is, and what the frame says. The service compiles it from its database and a hub from its scan
+//! configuration, so that both read a frame alike.
+
+mod instances;
+mod models;
+mod scan_config;
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+pub use instances::{Calibration, Instance, beacon_of};
+pub use models::{Candidate, Model, Models, Protocol};
+
+use crate::frame::Frame;
+use crate::measurement::{Measurement, Value};
+use crate::outcome::{Facts, Identity, Keys, Outcome};
+use instances::Instances;
+
+/// A compiled catalog.
+#[derive(Debug, Default)]
+pub struct Catalog {
+    models: Arc<Models>,
+    instances: Instances,
+}
+
+/// How far a frame could be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    /// No model fits.
+    Unmatched,
+    /// The model is known. Nothing reads the frame: there is no protocol, no key, or the device
+    /// sends frames of other formats as well.
+    Matched,
+    /// The frame was read. It may hold nothing to measure.
+    Decoded,
+    /// The frame is cut short or against the rules of its format, or the key is not the device's.
+    Failed,
+}
+
+/// What an encrypted frame tells of the device's bind key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyUse {
+    /// The key reads it.
+    Verified,
+    /// The key does not.
+    Wrong,
+    /// There is no key.
+    Missing,
+}
+
+/// What became of a frame.
+#[derive(Debug, Clone, Copy)]
+pub struct Read<'c> {
+    pub status: Status,
+    /// The model of the device, else the one that is recognised.
+    pub model: Option<&'c Model>,
+    /// The identifier that the frame fits best, if it is one of the model.
+    pub identifier: Option<Candidate>,
+    pub instance: Option<&'c Instance>,
+    pub protocol: Option<&'c Protocol>,
+    pub facts: Facts,
+    /// Of an encrypted frame.
+    pub key: Option<KeyUse>,
+    /// Why the status is `Failed`.
+    pub error: Option<&'static str>,
+}
+
+/// What tells that two receptions are of one frame: equal for both.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Observation {
+    pub hash: u64,
+    /// The frame has a number that tells it apart from others with the same payload.
+    pub has_sequence: bool,
+}
+
+impl Catalog {
+    pub fn new(models: Arc<Models>, instances: Vec<Instance>) -> Catalog {
+        Catalog { models, instances: Instances::new(instances) }
+    }
+
+    /// The same models with other devices: `changed` replace those of the same ids, `removed` go.
+    pub fn with(&self, changed: Vec<Instance>, removed: &[i64]) -> Catalog {
+        Catalog { models: self.models.clone(), instances: self.instances.with(changed, removed) }
+    }
+
+    pub fn models(&self) -> &Models {
+        &self.models
+    }
+
+    pub fn instance(&self, device_instance_id: i64) -> Option<&Instance> {
+        self.instances.get(device_instance_id)
+    }
+
+    /// Without models, nothing is recognised.
+    pub fn is_empty(&self) -> bool {
+        self.models.is_empty()
+    }
+
+    /// Recognises and reads a frame. What it measures is added to `out`. A device is found by what
+    /// its payload identifies it by, else by its identity resolving key, else by its address.
+    pub fn read<'c>(&'c self, frame: &Frame<'_>, out: &mut Vec<Measurement>) -> Read<'c> {
+        let start = out.len();
+        let recognised = self.models.recognise(frame);
+        let found = self.instances.by_beacon(frame).or_else(|| self.instances.by_sender(frame));
+        let read = self.read_as(found, recognised, frame, out);
+        let Some(Identity::Mac(mac)) = read.facts.identity else { return read };
+        match self.instances.by_address(mac) {
+            Some(named) if found.is_none_or(|found| found.device_instance_id != named.device_instance_id) => {
+                out.truncate(start);
+                self.read_as(Some(named), recognised, frame, out)
+            }
+            _ => read,
+        }
+    }
+
+    fn read_as<'c>(
+        &'c self,
+        instance: Option<&'c Instance>,
+        recognised: Option<Candidate>,
+        frame: &Frame<'_>,
+        out: &mut Vec<Measurement>,
+    ) -> Read<'c> {
+        let own = instance.and_then(|instance| self.models.model(instance.device_uuid));
+        let model = own.or_else(|| recognised.and_then(|found| self.models.model(found.device_uuid)));
+        let mut read = Read {
+            status: Status::Unmatched,
+            model,
+            identifier: None,
+            instance,
+            protocol: None,
+            facts: Facts::default(),
+            key: None,
+            error: None,
+        };
+        let Some(model) = model else { return read };
+        read.status = Status::Matched;
+        read.identifier = recognised.filter(|found| found.device_uuid == model.device_uuid);
+        let protocol_id = instance.and_then(|instance| instance.device_protocol_id).or(model.device_protocol_id);
+        read.protocol = protocol_id.and_then(|id| self.models.protocol(id));
+        let Some(protocol) = read.protocol else { return read };
+        let keys = instance.and_then(|instance| Keys::with_bind_key(instance.bind_key.as_deref()?)).unwrap_or_default();
+        let start = out.len();
+        match protocol.decoder.decode(frame, keys, out) {
+            Outcome::NotMine => {}
+            Outcome::Decoded(facts) => {
+                read.status = Status::Decoded;
+                read.facts = facts;
+                read.key = (facts.encrypted && keys.bind_key.is_some()).then_some(KeyUse::Verified);
+                if let Some(instance) = instance {
+                    calibrate(instance, out.get_mut(start..).unwrap_or_default());
+                }
+            }
+            Outcome::Invalid => {
+                read.status = Status::Failed;
+                read.error = Some("the payload is cut short, or against the rules of its format");
+            }
+            Outcome::NeedsKey(facts) => {
+                read.facts = facts;
+                read.key = Some(KeyUse::Missing);
+            }
+            Outcome::WrongKey(facts) => {
+                read.status = Status::Failed;
+                read.facts = facts;
+                read.key = Some(KeyUse::Wrong);
+                read.error = Some("the bind key of the device does not decrypt it");
+            }
+        }
+        read
+    }
+}
+
+fn calibrate(instance: &Instance, measurements: &mut [Measurement]) {
+    if instance.calibration.is_empty() {
+        return;
+    }
+    for measurement in measurements {
+        if let Some(calibration) = instance.calibration.get(measurement.quantity.name)
+            && let Value::Number(value) = &mut measurement.value
+        {
+            // Without the rests of binary fractions, which no sensor resolves.
+            let corrected = (*value * calibration.scale + calibration.offset) * 1e9;
+            *value = corrected.round() / 1e9;
+        }
+    }
+}
+
+impl Read<'_> {
+    /// What tells that two receptions are of this frame: its sender, and its sequence number or else
+    /// its payload.
+    pub fn observation(&self, frame: &Frame<'_>) -> Observation {
+        let mut hasher = DefaultHasher::new();
+        match (self.instance, self.facts.identity) {
+            (Some(instance), _) => instance.device_instance_id.hash(&mut hasher),
+            (None, Some(identity)) => identity.hash(&mut hasher),
+            (None, None) => frame.address.hash(&mut hasher),
+        }
+        match self.facts.sequence {
+            Some(sequence) => (sequence.value, sequence.bits).hash(&mut hasher),
+            None => {
+                frame.manufacturer_data.hash(&mut hasher);
+                frame.service_data.hash(&mut hasher);
+                frame.name.hash(&mut hasher);
+            }
+        }
+        Observation { hash: hasher.finish(), has_sequence: self.facts.sequence.is_some() }
+    }
+}
