@@ -20,6 +20,7 @@ use crate::db::{Db, postgres_name, sqlite_file};
 use crate::domain::accounts::{Accounts, Passwords};
 use crate::domain::hubs::{Changes, CredentialPermits, Hubs};
 use crate::domain::jobs::Jobs;
+use crate::domain::recognition::Recognition;
 use crate::domain::releases::Releases;
 use crate::domain::releases::files::{Files, OpenFilesError};
 use crate::domain::streams::{Channels, Publisher, Slots, Streams};
@@ -38,6 +39,7 @@ pub struct Inner {
     pub core: Core,
     pub authn: Authn,
     pub ingest: Ingest,
+    pub recognition: Recognition,
     pub accounts: Accounts,
     pub hubs: Hubs,
     pub releases: Releases,
@@ -86,7 +88,7 @@ macro_rules! parts {
     )*};
 }
 
-parts!(core: Core, authn: Authn, ingest: Ingest, accounts: Accounts, hubs: Hubs, releases: Releases);
+parts!(recognition: Recognition, core: Core, authn: Authn, ingest: Ingest, accounts: Accounts, hubs: Hubs, releases: Releases);
 parts!(jobs: Jobs, policies: Policies, streams: Streams);
 
 /// Why the service cannot start.
@@ -323,7 +325,8 @@ impl App {
         let files = Files::open(&core.config.files)?;
 
         let (commits, committed) = Commits::new(core.bus.is_shared());
-        let (ingest, writer) = ingest::queue(&core, commits.clone(), Arc::new(|_| ()));
+        let recognition = Recognition::new(&core);
+        let (ingest, writer) = ingest::queue(&core, commits.clone(), recognition.derived());
         let changes = Changes::new(core.metrics.hub_waits.clone(), core.bus.clone());
         let channels = Channels::new(commits.clone());
         let releases = Releases { core: core.clone(), files };
@@ -346,6 +349,7 @@ impl App {
             core: core.clone(),
             authn: authn.clone(),
             ingest,
+            recognition,
             releases,
         }));
 

@@ -14,6 +14,7 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::db::Db;
 use crate::metrics::Metrics;
+use crate::revisions::Revisions;
 use crate::sealing::Sealer;
 use crate::storage::Storage;
 use crate::turns::WriteTurns;
@@ -34,6 +35,8 @@ pub struct Inner {
     pub bodies: Bodies,
     /// How often hubs and logins may cause a write.
     pub turns: WriteTurns,
+    /// Of the device catalogs: what recognises and reads devices.
+    pub catalog_revisions: Revisions,
     /// Wakes the task runner, see [`crate::tasks::enqueue`].
     pub task_wake: Notify,
     /// Cancelled when the service is to end: streams close, and workers finish their current work.
@@ -65,6 +68,7 @@ impl Core {
             storage: Storage::default(),
             bodies,
             turns: WriteTurns::new(reports_per_minute),
+            catalog_revisions: Revisions::default(),
             task_wake: Notify::new(),
             shutdown: CancellationToken::new(),
             stop_ingest: CancellationToken::new(),

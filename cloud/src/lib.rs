@@ -28,6 +28,7 @@ pub mod release;
 pub mod replicas;
 pub mod request_id;
 pub mod retention;
+pub mod revisions;
 pub mod sealing;
 pub mod storage;
 pub mod tasks;

@@ -20,6 +20,7 @@ use crate::error::Result;
 /// One column of many rows.
 pub enum Column {
     Uuid(Vec<Uuid>),
+    OptionalUuid(Vec<Option<Uuid>>),
     Int(Vec<i64>),
     OptionalInt(Vec<Option<i64>>),
     /// One of a few constant words, such as a status.
@@ -34,6 +35,7 @@ impl Column {
     pub(super) fn len(&self) -> usize {
         match self {
             Self::Uuid(values) => values.len(),
+            Self::OptionalUuid(values) => values.len(),
             Self::Int(values) => values.len(),
             Self::OptionalInt(values) => values.len(),
             Self::Word(values) => values.len(),
@@ -46,7 +48,7 @@ impl Column {
 
     const fn postgres_type(&self) -> &'static str {
         match self {
-            Self::Uuid(_) => "uuid[]",
+            Self::Uuid(_) | Self::OptionalUuid(_) => "uuid[]",
             Self::Int(_) | Self::OptionalInt(_) => "bigint[]",
             Self::Word(_) | Self::Text(_) | Self::OptionalText(_) => "text[]",
             Self::Time(_) | Self::OptionalTime(_) => "timestamptz[]",
@@ -56,6 +58,7 @@ impl Column {
     fn add_array(self, args: &mut PgArguments) -> std::result::Result<(), BoxDynError> {
         match self {
             Self::Uuid(values) => args.add(values),
+            Self::OptionalUuid(values) => args.add(values),
             Self::Int(values) => args.add(values),
             Self::OptionalInt(values) => args.add(values),
             Self::Word(values) => args.add(values),
@@ -71,6 +74,7 @@ impl Column {
     fn add_value(&self, row: usize, args: &mut SqliteArguments) -> std::result::Result<(), BoxDynError> {
         match self {
             Self::Uuid(values) => args.add(values.get(row).copied()),
+            Self::OptionalUuid(values) => args.add(values.get(row).copied().flatten()),
             Self::Int(values) => args.add(values.get(row).copied()),
             Self::OptionalInt(values) => args.add(values.get(row).copied().flatten()),
             Self::Word(values) => args.add(values.get(row).copied()),

@@ -45,6 +45,9 @@ pub async fn insert(conn: &mut PgConnection, target: &str, columns: &[Column]) -
 fn write_value(column: &Column, row: usize, piece: &mut Vec<u8>) {
     match column {
         Column::Uuid(values) => write_field(values.get(row).map(uuid::Uuid::as_bytes), piece),
+        Column::OptionalUuid(values) => {
+            write_field(values.get(row).and_then(Option::as_ref).map(uuid::Uuid::as_bytes), piece);
+        }
         Column::Int(values) => write_field(values.get(row).map(|value| value.to_be_bytes()), piece),
         Column::OptionalInt(values) => {
             write_field(values.get(row).copied().flatten().map(i64::to_be_bytes), piece);

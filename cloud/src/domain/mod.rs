@@ -17,6 +17,7 @@ pub mod hub_release;
 pub mod hubs;
 pub mod invitations;
 pub mod jobs;
+pub mod recognition;
 pub mod releases;
 pub mod setup_delegations;
 pub mod streams;

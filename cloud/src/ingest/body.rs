@@ -39,7 +39,7 @@ pub(super) async fn receive<R: Send + 'static>(
     core: &Core,
     hub: &Hub,
     request: Request,
-    parse: fn(&[u8]) -> Result<R>,
+    parse: impl FnOnce(&[u8]) -> Result<R> + Send + 'static,
 ) -> Result<Parsed<R>> {
     let holder = holder(hub);
     let large = match body::read_upload(request, core.bodies.arriving.hold(holder)).await {

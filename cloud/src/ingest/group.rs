@@ -10,6 +10,7 @@ use hub_protocol::{HubUuid, TenantUuid, Timestamp};
 use uuid::Uuid;
 
 use super::commits::{Commit, CommittedRecord};
+use super::derived::{Derived, Due, HeardUpload};
 use super::observations::{NewFrames, Observations};
 use super::quota::{self, Charge, Limits, Usage, Usages};
 use super::writer::Touches;
@@ -69,6 +70,7 @@ pub(super) struct Memory<'a> {
     pub touches: &'a Touches,
     pub usages: &'a Usages,
     pub observations: &'a Observations,
+    pub derived: &'a dyn Derived,
 }
 
 pub(super) async fn commit(core: &Core, group: &[Pending], memory: Memory<'_>) -> Result<Outcome> {
@@ -84,8 +86,11 @@ pub(super) async fn commit(core: &Core, group: &[Pending], memory: Memory<'_>) -
     let (committed, records, frames) = store_records(&mut tx, group, &verdicts, &ranges, memory.observations).await?;
     let charges = charges(group, &verdicts);
     quota::record(&mut tx, &charges, now).await?;
+    let heard = heard(group, &verdicts);
+    memory.derived.write(&mut tx, &heard, Due::Now, now).await?;
     let touched = touch_hubs(&mut tx, group, &verdicts, memory.touches, now).await?;
     tx.commit_unaudited("uploads are data, not changes by an actor").await?;
+    memory.derived.committed();
 
     for ((tenant_uuid, _), charge) in charges {
         usages.entry(tenant_uuid).and_modify(|usage| usage.add(charge));
@@ -462,6 +467,17 @@ async fn store_records(
         }
     }
     Ok((committed.into_values().collect(), count, observations.finish()))
+}
+
+/// What the stored uploads say of devices.
+fn heard<'a>(group: &'a [Pending], verdicts: &[Verdict]) -> Vec<HeardUpload<'a>> {
+    let stored = group.iter().zip(verdicts).filter(|(_, verdict)| matches!(verdict, Verdict::Store(_)));
+    let heard = stored.map(|(Pending { upload, .. }, _)| HeardUpload {
+        tenant_uuid: upload.hub.tenant_uuid,
+        hub_uuid: upload.hub.hub_uuid,
+        heard: &upload.heard,
+    });
+    heard.filter(|upload| !upload.heard.is_empty()).collect()
 }
 
 /// What the stored uploads count.

@@ -6,6 +6,7 @@
 
 mod body;
 mod commits;
+mod derived;
 mod group;
 mod kinds;
 mod observations;
@@ -13,7 +14,7 @@ mod parts;
 mod quota;
 mod retention;
 mod single;
-mod stage;
+mod status;
 mod store;
 mod writer;
 
@@ -35,11 +36,12 @@ use crate::http::describe::{may_fail, rate_limit_headers};
 
 pub use body::{HubUpload, UploadBody};
 pub use commits::{Commit, Commits, CommittedRecord, LogKey, Queued};
+pub use derived::{Derived, Due, Heard, HeardUpload};
 pub use kinds::Kind;
 pub use quota::{count_stored, forget_month, forget_months_before, has_months_before, lower_stored, stored_of_kind};
 pub use retention::{Holder, holders, log_of};
 pub use single::{Ids, issue_id, store_answer, stored_answer};
-pub use stage::{ProcessingStatus, Stage};
+pub use status::ProcessingStatus;
 pub use store::{delete_keys, last_id, last_ids};
 pub use writer::Writer;
 
@@ -61,9 +63,9 @@ pub struct Record {
     pub device_instance_id: Option<i64>,
     /// The window of a windowed BLE upload.
     pub window: Option<(Timestamp, Timestamp)>,
-    /// The result of the stage between validation and commit, for a BLE event.
+    /// How far it was processed before the commit, for a BLE event.
     pub processing_status: ProcessingStatus,
-    /// What the stage has read from it, as JSON.
+    /// What was read from it, as JSON.
     pub reading: Option<Arc<str>>,
     /// Equal for all receptions of one frame, whichever hub received it.
     pub observation: Option<Observation>,
@@ -118,6 +120,8 @@ pub struct Upload {
     /// The idempotency key, by which a retry of this upload is recognised.
     pub key: Option<String>,
     pub records: Vec<Record>,
+    /// What the records say of devices.
+    pub heard: Vec<Heard>,
     /// The response, now and to a retry.
     pub answer: String,
     /// The agent version reported by telemetry.
@@ -187,7 +191,6 @@ pub struct Ingest {
     pub core: Core,
     queue: mpsc::Sender<Pending>,
     state: Arc<State>,
-    stage: Stage,
 }
 
 #[derive(Default)]
@@ -199,11 +202,11 @@ struct State {
 }
 
 /// Creates the two ends of the queue.
-pub fn queue(core: &Core, commits: Commits, stage: Stage) -> (Ingest, Writer) {
+pub fn queue(core: &Core, commits: Commits, derived: Arc<dyn Derived>) -> (Ingest, Writer) {
     let (sender, receiver) = mpsc::channel(QUEUE_UPLOADS);
     let state = Arc::new(State::default());
-    let writer = Writer::new(receiver, state.clone(), commits);
-    (Ingest { core: core.clone(), queue: sender, state, stage }, writer)
+    let writer = Writer::new(receiver, state.clone(), commits, derived);
+    (Ingest { core: core.clone(), queue: sender, state }, writer)
 }
 
 impl Ingest {
@@ -213,7 +216,7 @@ impl Ingest {
         &self,
         kind: Kind,
         upload: HubUpload<T>,
-        parse: fn(&[u8]) -> Result<R>,
+        parse: impl FnOnce(&[u8]) -> Result<R> + Send + 'static,
     ) -> Result<Received<R>> {
         let HubUpload { hub, request, .. } = upload;
         self.require_below_limit(&hub, kind).await?;
@@ -227,9 +230,8 @@ impl Ingest {
     }
 
     /// As [`Ingest::submit`], with the memory that was reserved for a large upload.
-    pub async fn submit_held(&self, mut upload: Upload, held: Option<Held>) -> Result<Receipt> {
+    pub async fn submit_held(&self, upload: Upload, held: Option<Held>) -> Result<Receipt> {
         self.require_below_limit(&upload.hub, upload.kind).await?;
-        (self.stage)(&mut upload);
         let bytes = bytes_of(&upload);
         let held = match held {
             Some(mut held) => {
@@ -277,14 +279,23 @@ impl Ingest {
     /// The response to an upload that cannot be stored because of `error`. It counts like any other
     /// upload. A token that is no longer in force and a reached limit take precedence over `error`.
     pub async fn refuse(&self, hub: Hub, kind: Kind, error: Error) -> Error {
-        let nothing = Upload { hub, kind, key: None, records: Vec::new(), answer: String::new(), agent_version: None };
+        let nothing = Upload {
+            hub,
+            kind,
+            key: None,
+            records: Vec::new(),
+            heard: Vec::new(),
+            answer: String::new(),
+            agent_version: None,
+        };
         self.submit(nothing).await.err().unwrap_or(error)
     }
 }
 
 /// The memory that an upload uses while it waits.
 fn bytes_of(upload: &Upload) -> usize {
-    size_of::<Pending>() + upload.answer.len() + upload.records.iter().map(Record::bytes).sum::<usize>()
+    let heard: usize = upload.heard.iter().map(Heard::bytes).sum();
+    size_of::<Pending>() + upload.answer.len() + heard + upload.records.iter().map(Record::bytes).sum::<usize>()
 }
 
 impl State {

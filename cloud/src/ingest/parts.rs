@@ -13,7 +13,7 @@ use crate::error::Result;
 pub const PART_BYTES: usize = 4 * 1024 * 1024;
 
 pub async fn submit(ingest: &Ingest, upload: Upload, held: &Arc<Held>) -> Result<Receipt> {
-    let Upload { hub, kind, key, mut records, answer, agent_version } = upload;
+    let Upload { hub, kind, key, mut records, heard, answer, agent_version } = upload;
     if let Some(key) = &key {
         let mut conn = ingest.core.db.read().await?;
         if stored_answer(&mut conn, hub.hub_uuid, kind.name(), key).await?.is_some() {
@@ -26,10 +26,11 @@ pub async fn submit(ingest: &Ingest, upload: Upload, held: &Arc<Held>) -> Result
     let is_whole = parts.is_empty();
     for (index, records) in parts.into_iter().enumerate() {
         let key = key.as_deref().map(|key| part_key(key, index));
-        let part = Upload { hub: hub.clone(), kind, key, records, answer: String::new(), agent_version: None };
+        let (hub, heard, answer) = (hub.clone(), Vec::new(), String::new());
+        let part = Upload { hub, kind, key, records, heard, answer, agent_version: None };
         ingest.enqueue(part, index == 0, held).await?;
     }
-    let last = Upload { hub, kind, key, records: last, answer, agent_version };
+    let last = Upload { hub, kind, key, records: last, heard, answer, agent_version };
     ingest.enqueue(last, is_whole, held).await
 }
 

@@ -11,6 +11,7 @@ use hub_protocol::HubUuid;
 use tokio::sync::{mpsc, oneshot};
 
 use super::commits::Commits;
+use super::derived::{Derived, Due};
 use super::group::{self, Memory, Outcome};
 use super::observations::Observations;
 use super::parts::PART_BYTES;
@@ -38,12 +39,16 @@ const TOUCH_INTERVAL_MICROS: i64 = 5_000_000;
 /// The most hubs whose last touch is cached.
 const MAX_TOUCHES: usize = 100_000;
 
+/// What is derived from uploads is written after this time without any.
+const IDLE_WRITE: Duration = Duration::from_secs(3);
+
 pub struct Writer {
     queue: mpsc::Receiver<Pending>,
     state: Arc<State>,
     touches: Touches,
     usages: Usages,
     observations: Observations,
+    derived: Arc<dyn Derived>,
     commits: Commits,
 }
 
@@ -65,13 +70,19 @@ impl Touches {
 }
 
 impl Writer {
-    pub(super) fn new(queue: mpsc::Receiver<Pending>, state: Arc<State>, commits: Commits) -> Self {
+    pub(super) fn new(
+        queue: mpsc::Receiver<Pending>,
+        state: Arc<State>,
+        commits: Commits,
+        derived: Arc<dyn Derived>,
+    ) -> Self {
         Self {
             queue,
             state,
             touches: Touches::default(),
             usages: Usages::default(),
             observations: Observations::default(),
+            derived,
             commits,
         }
     }
@@ -111,6 +122,10 @@ impl Writer {
                         biased;
                         first = self.queue.recv() => first,
                         () = core.stop_ingest.cancelled() => None,
+                        () = tokio::time::sleep(IDLE_WRITE), if self.derived.is_waiting() => {
+                            self.write_derived(core, Due::Now).await;
+                            continue;
+                        }
                     }
                 }
             };
@@ -133,6 +148,23 @@ impl Writer {
                 held.send();
             };
             (answers, ()) = tokio::join!(self.commit(core, group, &mut outage), answer_later);
+        }
+        if self.derived.is_waiting() {
+            self.write_derived(core, Due::All).await;
+        }
+    }
+
+    /// Writes what is derived from uploads while there are none. It is written with the next one if
+    /// this fails.
+    async fn write_derived(&self, core: &Core, due: Due) {
+        let write = async {
+            let mut tx = core.db.begin_first().await?;
+            self.derived.write(&mut tx, &[], due, core.clock.now()).await?;
+            tx.commit_unaudited("what follows from uploads is data, as they are").await
+        };
+        match write.await {
+            Ok(()) => self.derived.committed(),
+            Err(error) => tracing::debug!(%error, "cannot write what is known of devices"),
         }
     }
 
@@ -175,8 +207,9 @@ impl Writer {
     async fn try_commit(&self, core: &Core, group: &[Pending]) -> Result<Outcome, Error> {
         let mut attempt = 1;
         loop {
-            let Self { touches, usages, observations, .. } = self;
-            match group::commit(core, group, Memory { touches, usages, observations }).await {
+            let Self { touches, usages, observations, derived, .. } = self;
+            let memory = Memory { touches, usages, observations, derived: derived.as_ref() };
+            match group::commit(core, group, memory).await {
                 Err(error) if error.is_serialization_failure() && attempt < ATTEMPTS => {
                     tokio::time::sleep(Duration::from_millis(u64::from(attempt) * 10)).await;
                     attempt += 1;

@@ -55,10 +55,30 @@ impl Measurement {
         Self::new(quantity, Value::Bool(value))
     }
 
+    /// `quantity`, or `quantity[index]` of one of several.
+    pub fn key(&self) -> String {
+        match self.index {
+            None => self.quantity.name.to_owned(),
+            Some(index) => format!("{}[{index}]", self.quantity.name),
+        }
+    }
+
     /// The value at a place among several of its quantity.
     pub fn at(mut self, index: u8) -> Self {
         self.index = Some(index);
         self
+    }
+}
+
+impl Value {
+    /// A whole number has no decimal point.
+    pub fn json(&self) -> serde_json::Value {
+        match self {
+            Value::Number(value) if value.fract() == 0.0 && value.abs() < 1e15 => (*value as i64).into(),
+            Value::Number(value) => (*value).into(),
+            Value::Text(text) => text.as_str().into(),
+            Value::Bool(value) => (*value).into(),
+        }
     }
 }
 
@@ -98,15 +118,7 @@ impl Serialize for Measurement {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("quantity", self.quantity.name)?;
-        match &self.value {
-            // A whole number has no decimal point.
-            Value::Number(value) if value.fract() == 0.0 && value.abs() < 1e15 => {
-                map.serialize_entry("value", &(*value as i64))?;
-            }
-            Value::Number(value) => map.serialize_entry("value", value)?,
-            Value::Text(text) => map.serialize_entry("value", text)?,
-            Value::Bool(value) => map.serialize_entry("value", value)?,
-        }
+        map.serialize_entry("value", &self.value.json())?;
         if let Some(unit) = self.quantity.unit {
             map.serialize_entry("unit", unit)?;
         }

@@ -1,13 +1,18 @@
-//! Validates the events of an upload without building them. A valid event is stored exactly as the
-//! hub sent it, so only the column that queries filter by is extracted. An invalid event is
-//! rejected by its index; the others are stored.
+//! Validates the events of an upload. A valid event is stored exactly as the hub sent it, so only
+//! what recognition needs of it is built. An invalid event is rejected by its index; the others are
+//! stored.
 
 use std::fmt;
 use std::marker::PhantomData;
 
-use crate::http::extract::plain;
+use hub_adverts::frame::uuid16;
+use hub_adverts::library::OwnedFrame;
+use hub_adverts::{AddressType, advertisement};
 use hub_protocol::Timestamp;
 use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use uuid::Uuid;
+
+use crate::http::extract::plain;
 
 /// The largest JSON object of one event.
 const MAX_EVENT_BYTES: usize = 16 * 1024;
@@ -18,16 +23,34 @@ const MAX_ENTRIES: usize = 64;
 /// The longest explanation of what is wrong with an event. It may quote the event.
 const MAX_MESSAGE_BYTES: usize = 300;
 
-/// The columns of an event's row beside its text.
-#[derive(Debug, PartialEq, Eq)]
+/// What is needed of a valid event beside its text.
+#[derive(Debug)]
 pub struct Checked {
+    /// The device that the hub took it for.
     pub device_instance_id: Option<i64>,
+    /// Of a window, the last time.
+    pub observed_at: Timestamp,
+    /// Of a window, the mean.
+    pub rssi_dbm: Option<i16>,
+    pub frame: OwnedFrame,
 }
 
 /// Validates one event of a plain upload. The error is meant for a reader of the hub's log.
 pub fn event(text: &str) -> Result<Checked, String> {
     let event: Event = parse(text)?;
-    Ok(Checked { device_instance_id: event.device_instance_id.map(|id| id.0) })
+    Ok(Checked {
+        device_instance_id: event.device_instance_id.map(|id| id.0),
+        observed_at: event.observed_at,
+        rssi_dbm: event.rssi.and_then(Dbm::known),
+        frame: OwnedFrame {
+            address: Some(event.address.0),
+            address_type: event.address_type.map(|kind| kind.0),
+            name: event.name.map(|name| name.0),
+            manufacturer_data: event.manufacturer_data.map(|data| data.0).unwrap_or_default(),
+            service_data: event.service_data.map(|data| data.0).unwrap_or_default(),
+            service_uuids: event.service_uuids.map(|uuids| uuids.0).unwrap_or_default(),
+        },
+    })
 }
 
 /// Validates one device of a windowed upload.
@@ -41,7 +64,20 @@ pub fn device(text: &str) -> Result<Checked, String> {
     if device.first_seen_at > device.last_seen_at {
         return Err("firstSeenAt must not be after lastSeenAt".to_owned());
     }
-    Ok(Checked { device_instance_id: device.device_instance_id.map(|id| id.0) })
+    Ok(Checked {
+        device_instance_id: device.device_instance_id.map(|id| id.0),
+        observed_at: device.last_seen_at,
+        // It is between two such numbers.
+        rssi_dbm: Dbm(device.rssi_mean.round() as i16).known(),
+        frame: OwnedFrame {
+            address: Some(device.address.0),
+            address_type: device.address_type.map(|kind| kind.0),
+            name: device.name.map(|name| name.0),
+            manufacturer_data: device.manufacturer_data.map(|data| data.0).unwrap_or_default(),
+            service_data: device.service_data.map(|data| data.0).unwrap_or_default(),
+            service_uuids: device.service_uuids.map(|uuids| uuids.0).unwrap_or_default(),
+        },
+    })
 }
 
 fn parse<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, String> {
@@ -81,7 +117,7 @@ struct Event {
     observed_at: Timestamp,
     adapter_address: Option<Text<Address>>,
     address: Text<Address>,
-    address_type: Option<Text<AddressType>>,
+    address_type: Option<Text<Kind>>,
     rssi: Option<Dbm>,
     tx_power: Option<Dbm>,
     name: Option<Text<Name>>,
@@ -103,7 +139,7 @@ struct Device {
     last_seen_at: Timestamp,
     adapter_address: Option<Text<Address>>,
     address: Text<Address>,
-    address_type: Option<Text<AddressType>>,
+    address_type: Option<Text<Kind>>,
     rssi: Option<Dbm>,
     tx_power: Option<Dbm>,
     name: Option<Text<Name>>,
@@ -113,37 +149,37 @@ struct Device {
     device_instance_id: Option<Positive>,
 }
 
-/// A rule that a string must satisfy.
+/// A rule that a string must satisfy, and what such a string stands for.
 trait Rule {
     const EXPECTED: &'static str;
-    fn is_met(text: &str) -> bool;
+    type Value;
+    fn value(text: &str) -> Option<Self::Value>;
 }
 
 struct Address;
 impl Rule for Address {
     const EXPECTED: &'static str = "an address such as AA:BB:CC:DD:EE:FF";
-    fn is_met(text: &str) -> bool {
-        text.len() == 17
-            && text.bytes().enumerate().all(|(index, byte)| match index % 3 {
-                2 => byte == b':',
-                _ => byte.is_ascii_hexdigit(),
-            })
+    type Value = hub_adverts::Address;
+    fn value(text: &str) -> Option<Self::Value> {
+        advertisement::address_of(text)
     }
 }
 
-struct AddressType;
-impl Rule for AddressType {
+struct Kind;
+impl Rule for Kind {
     const EXPECTED: &'static str = "`public` or `random`";
-    fn is_met(text: &str) -> bool {
-        matches!(text, "public" | "random")
+    type Value = AddressType;
+    fn value(text: &str) -> Option<AddressType> {
+        advertisement::address_type_of(Some(text))
     }
 }
 
 struct Name;
 impl Rule for Name {
     const EXPECTED: &'static str = "a name of at most 248 bytes";
-    fn is_met(text: &str) -> bool {
-        text.len() <= MAX_NAME_BYTES
+    type Value = String;
+    fn value(text: &str) -> Option<String> {
+        (text.len() <= MAX_NAME_BYTES).then(|| text.to_owned())
     }
 }
 
@@ -151,42 +187,50 @@ const fn is_lower_hex(byte: u8) -> bool {
     byte.is_ascii_digit() || matches!(byte, b'a'..=b'f')
 }
 
+/// Of 4 lower-case hex digits.
+fn short_id(text: &str) -> Option<u16> {
+    let is_id = text.len() == 4 && text.bytes().all(is_lower_hex);
+    is_id.then(|| u16::from_str_radix(text, 16).ok()).flatten()
+}
+
 struct CompanyId;
 impl Rule for CompanyId {
     const EXPECTED: &'static str = "a company id of 4 lower-case hex digits";
-    fn is_met(text: &str) -> bool {
-        text.len() == 4 && text.bytes().all(is_lower_hex)
+    type Value = u16;
+    fn value(text: &str) -> Option<u16> {
+        short_id(text)
     }
 }
 
 struct ServiceUuid;
 impl Rule for ServiceUuid {
     const EXPECTED: &'static str = "a service uuid of 4 lower-case hex digits, or a longer one in full";
-    fn is_met(text: &str) -> bool {
-        match text.len() {
-            4 => text.bytes().all(is_lower_hex),
-            36 => text.bytes().enumerate().all(|(index, byte)| match index {
-                8 | 13 | 18 | 23 => byte == b'-',
-                _ => is_lower_hex(byte),
-            }),
-            _ => false,
+    type Value = Uuid;
+    fn value(text: &str) -> Option<Uuid> {
+        if text.len() == 4 {
+            return short_id(text).map(uuid16);
         }
+        let is_digit = |(index, byte): (usize, u8)| match index {
+            8 | 13 | 18 | 23 => byte == b'-',
+            _ => is_lower_hex(byte),
+        };
+        let is_uuid = text.len() == 36 && text.bytes().enumerate().all(is_digit);
+        is_uuid.then(|| Uuid::parse_str(text).ok()).flatten()
     }
 }
 
 struct Base64;
 impl Rule for Base64 {
     const EXPECTED: &'static str = "base64 (RFC 4648, with padding) of at most 1650 bytes";
-    fn is_met(text: &str) -> bool {
+    type Value = Vec<u8>;
+    fn value(text: &str) -> Option<Vec<u8>> {
         use base64::Engine;
-        let mut bytes = [0; MAX_PAYLOAD_CHARS / 4 * 3];
-        text.len() <= MAX_PAYLOAD_CHARS
-            && base64::engine::general_purpose::STANDARD.decode_slice_unchecked(text, &mut bytes).is_ok()
+        (text.len() <= MAX_PAYLOAD_CHARS).then(|| base64::engine::general_purpose::STANDARD.decode(text).ok()).flatten()
     }
 }
 
 /// A string that satisfies a rule.
-struct Text<R>(PhantomData<R>);
+struct Text<R: Rule>(R::Value);
 
 impl<'de, R: Rule> Deserialize<'de> for Text<R> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -197,11 +241,7 @@ impl<'de, R: Rule> Deserialize<'de> for Text<R> {
                 f.write_str(R::EXPECTED)
             }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Text<R>, E> {
-                if R::is_met(text) {
-                    Ok(Text(PhantomData))
-                } else {
-                    Err(E::custom(format_args!("must be {}", R::EXPECTED)))
-                }
+                R::value(text).map(Text).ok_or_else(|| E::custom(format_args!("must be {}", R::EXPECTED)))
             }
         }
         deserializer.deserialize_str(TextVisitor(PhantomData))
@@ -209,7 +249,7 @@ impl<'de, R: Rule> Deserialize<'de> for Text<R> {
 }
 
 /// A map from identifiers that satisfy a rule to base64 payloads.
-struct Payloads<K>(PhantomData<K>);
+struct Payloads<K: Rule>(Vec<(K::Value, Vec<u8>)>);
 
 impl<'de, K: Rule> Deserialize<'de> for Payloads<K> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -220,21 +260,21 @@ impl<'de, K: Rule> Deserialize<'de> for Payloads<K> {
                 write!(f, "a map from {} to base64", K::EXPECTED)
             }
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Payloads<K>, A::Error> {
-                let mut entries = 0;
-                while map.next_entry::<Text<K>, Text<Base64>>()?.is_some() {
-                    entries += 1;
-                    if entries > MAX_ENTRIES {
+                let mut payloads = Vec::new();
+                while let Some((id, payload)) = map.next_entry::<Text<K>, Text<Base64>>()? {
+                    payloads.push((id.0, payload.0));
+                    if payloads.len() > MAX_ENTRIES {
                         return Err(de::Error::custom(format_args!("must have at most {MAX_ENTRIES} entries")));
                     }
                 }
-                Ok(Payloads(PhantomData))
+                Ok(Payloads(payloads))
             }
         }
         deserializer.deserialize_map(MapVisitor(PhantomData))
     }
 }
 
-struct ServiceUuids;
+struct ServiceUuids(Vec<Uuid>);
 
 impl<'de> Deserialize<'de> for ServiceUuids {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -245,13 +285,15 @@ impl<'de> Deserialize<'de> for ServiceUuids {
                 f.write_str("a list of service uuids")
             }
             fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<ServiceUuids, A::Error> {
+                let mut uuids = Vec::new();
                 for _ in 0..MAX_ENTRIES {
-                    if seq.next_element::<Text<ServiceUuid>>()?.is_none() {
-                        return Ok(ServiceUuids);
+                    match seq.next_element::<Text<ServiceUuid>>()? {
+                        Some(uuid) => uuids.push(uuid.0),
+                        None => return Ok(ServiceUuids(uuids)),
                     }
                 }
                 match seq.next_element::<IgnoredAny>()? {
-                    None => Ok(ServiceUuids),
+                    None => Ok(ServiceUuids(uuids)),
                     Some(_) => Err(de::Error::custom(format_args!("must have at most {MAX_ENTRIES} items"))),
                 }
             }
@@ -263,6 +305,12 @@ impl<'de> Deserialize<'de> for ServiceUuids {
 /// -128 to 127, one signed byte in the radio protocol; 127 means "not available".
 #[derive(Clone, Copy, PartialEq, PartialOrd)]
 struct Dbm(i16);
+
+impl Dbm {
+    fn known(self) -> Option<i16> {
+        Some(self.0).filter(|dbm| *dbm != 127)
+    }
+}
 
 impl<'de> Deserialize<'de> for Dbm {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -294,11 +342,14 @@ mod tests {
 
     #[test]
     fn valid_events_can_be_parsed() {
-        assert_eq!(event(GOOD), Ok(Checked { device_instance_id: Some(7) }));
+        let checked = event(GOOD).expect("valid");
+        assert_eq!((checked.device_instance_id, checked.rssi_dbm), (Some(7), Some(-60)));
+        assert_eq!(checked.frame.manufacturer_data, [(0x0499, vec![0x05, 0x12, 0xFC])]);
+        assert_eq!(checked.frame.service_uuids, [uuid16(0xFCD2)]);
         serde_json::from_str::<BleEvent>(GOOD).expect("parses as an event");
         let window = r#"{"address":"AA:BB:CC:DD:EE:FF","count":3,"rssiMin":-90,"rssiMax":-50,"rssiMean":-70.5,
             "firstSeenAt":"2026-01-31T08:00:00Z","lastSeenAt":"2026-01-31T08:00:09Z","manufacturerData":{"0499":"BRL8"}}"#;
-        assert_eq!(device(window), Ok(Checked { device_instance_id: None }));
+        assert_eq!(device(window).expect("valid").rssi_dbm, Some(-71));
         serde_json::from_str::<BleDeviceWindow>(window).expect("parses as a window");
     }
 
@@ -306,7 +357,7 @@ mod tests {
     fn an_array_is_refused() {
         let fields =
             r#"[null,"2026-01-31T08:00:00Z",null,"AA:BB:CC:DD:EE:FF",null,null,null,null,null,null,null,null]"#;
-        assert_eq!(event(fields), Err("must be an object".to_owned()));
+        assert_eq!(event(fields).expect_err("a refusal"), "must be an object");
     }
 
     #[test]

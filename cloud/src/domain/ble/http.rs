@@ -12,12 +12,14 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::check::{self, Checked};
+use super::read::Found;
 use super::store::{self, Filter};
 use super::{BleEventDetailResponse, BleEventResponse, DeliveryStatus, StoredEvent};
 use crate::authn::Authn;
 use crate::authz::{Authorized, Scope, permission as perm};
 use crate::core::Core;
 use crate::db::Direction;
+use crate::domain::recognition::{Recognition, TenantCatalog};
 use crate::error::{Error, Result};
 use crate::http::answer::{Answer, Created};
 use crate::http::extract::{Path, Query, parse_json};
@@ -34,6 +36,7 @@ where
     Core: FromRef<S>,
     Authn: FromRef<S>,
     Ingest: FromRef<S>,
+    Recognition: FromRef<S>,
 {
     ApiRouter::new()
         .api_route(
@@ -87,9 +90,12 @@ pub struct BleEventUploadRequest<'a> {
 
 async fn upload(
     State(ingest): State<Ingest>,
+    State(recognition): State<Recognition>,
     upload: HubUpload<BleEventUploadRequest<'static>>,
 ) -> Result<Limited<Created<BleUploadResult>>> {
-    submit(&ingest, ingest.receive(Kind::BleEvents, upload, single).await?).await
+    let catalog = recognition.catalog(upload.hub.tenant_uuid).await?;
+    let received = ingest.receive(Kind::BleEvents, upload, move |body| single(body, &catalog)).await?;
+    submit(&ingest, &recognition, received).await
 }
 
 /// A validated upload.
@@ -97,12 +103,13 @@ struct Batch {
     key: String,
     records: Vec<Record>,
     rejected: Vec<RejectedEvent>,
+    found: Found,
 }
 
-fn single(body: &[u8]) -> Result<Batch> {
+fn single(body: &[u8], catalog: &TenantCatalog) -> Result<Batch> {
     let request: BleEventUploadRequest<'_> = parse_json(body)?;
-    let (records, rejected) = check_all(request.events, None, check::event);
-    Ok(Batch { key: format!("single/{}", request.batch_uuid), records, rejected })
+    let key = format!("single/{}", request.batch_uuid);
+    Ok(read_all(key, request.events, None, check::event, catalog))
 }
 
 /// `POST /v1/ble/events/windowed`: what was received from each device between two times.
@@ -124,56 +131,62 @@ pub struct WindowedBleEventRequest<'a> {
 
 async fn upload_windowed(
     State(ingest): State<Ingest>,
+    State(recognition): State<Recognition>,
     upload: HubUpload<WindowedBleEventRequest<'static>>,
 ) -> Result<Limited<Created<BleUploadResult>>> {
-    submit(&ingest, ingest.receive(Kind::BleEvents, upload, windowed).await?).await
+    let catalog = recognition.catalog(upload.hub.tenant_uuid).await?;
+    let received = ingest.receive(Kind::BleEvents, upload, move |body| windowed(body, &catalog)).await?;
+    submit(&ingest, &recognition, received).await
 }
 
-fn windowed(body: &[u8]) -> Result<Batch> {
+fn windowed(body: &[u8], catalog: &TenantCatalog) -> Result<Batch> {
     let request: WindowedBleEventRequest<'_> = parse_json(body)?;
     if request.window_start > request.window_end {
         return Err(Error::field("windowEnd", "must not be before windowStart"));
     }
     let window = Some((request.window_start, request.window_end));
-    let (records, rejected) = check_all(request.devices, window, check::device);
-    Ok(Batch { key: format!("windowed/{}", request.batch_uuid), records, rejected })
+    let key = format!("windowed/{}", request.batch_uuid);
+    Ok(read_all(key, request.devices, window, check::device, catalog))
 }
 
-/// Splits the uploaded events into valid and rejected ones.
-fn check_all(
+/// Splits the uploaded events into valid and rejected ones, and reads the valid.
+fn read_all(
+    key: String,
     Items(items): Items<'_, MAX_EVENTS_PER_UPLOAD>,
     window: Option<(Timestamp, Timestamp)>,
     check: fn(&str) -> std::result::Result<Checked, String>,
-) -> (Vec<Record>, Vec<RejectedEvent>) {
-    let mut records = Vec::with_capacity(items.len());
-    let mut rejected = Vec::new();
+    catalog: &TenantCatalog,
+) -> Batch {
+    let mut batch =
+        Batch { key, records: Vec::with_capacity(items.len()), rejected: Vec::new(), found: Found::default() };
     for (index, item) in (0..).zip(items) {
         match check(item.get()) {
-            Ok(Checked { device_instance_id }) => {
-                let processing_status = ProcessingStatus::Received;
-                records.push(Record {
-                    device_instance_id,
-                    window,
-                    processing_status,
-                    ..Record::new(item.get().into())
-                });
+            Ok(checked) => {
+                let record = Record { window, ..Record::new(item.get().into()) };
+                batch.found.add(catalog, checked, &mut batch.records, record);
             }
-            Err(message) => rejected.push(RejectedEvent { index, message }),
+            Err(message) => batch.rejected.push(RejectedEvent { index, message }),
         }
     }
-    (records, rejected)
+    batch
 }
 
-async fn submit(ingest: &Ingest, upload: Received<Batch>) -> Result<Limited<Created<BleUploadResult>>> {
+async fn submit(
+    ingest: &Ingest,
+    recognition: &Recognition,
+    upload: Received<Batch>,
+) -> Result<Limited<Created<BleUploadResult>>> {
     let Received { hub, content, held } = upload;
-    let Batch { key, records, rejected } = match content {
+    let Batch { key, mut records, rejected, found } = match content {
         Ok(batch) => batch,
         Err(error) => return Err(ingest.refuse(hub, Kind::BleEvents, error).await),
     };
     let result =
         BleUploadResult { accepted: i64::try_from(records.len()).unwrap_or(i64::MAX), rejected, duplicate: false };
     let answer = serde_json::to_string(&result).map_err(Error::internal)?;
-    let upload = Upload { hub, kind: Kind::BleEvents, key: Some(key), records, answer, agent_version: None };
+    let heard = found.settle(recognition, &hub, &mut records).await?;
+    let kind = Kind::BleEvents;
+    let upload = Upload { hub, kind, key: Some(key), records, heard, answer, agent_version: None };
     let receipt = ingest.submit_held(upload, held).await?;
     let result = match receipt.duplicate {
         false => result,

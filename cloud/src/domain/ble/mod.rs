@@ -3,6 +3,7 @@
 
 mod check;
 pub mod http;
+mod read;
 mod reading;
 mod store;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use hub_adverts::quantity::quantity;
-use hub_adverts::{Kind, Measurement, Value};
+use hub_adverts::{Kind, Measurement};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -47,11 +47,11 @@ pub enum CounterStatus {
 impl Reading {
     pub fn set_values(&mut self, measurements: &[Measurement]) {
         for measurement in measurements {
-            let key = key_of(measurement);
+            let key = measurement.key();
             if measurement.kind != measurement.quantity.kind {
                 self.kinds.insert(key.clone(), kind_name(measurement.kind).to_owned());
             }
-            self.values.insert(key, json_of(&measurement.value));
+            self.values.insert(key, measurement.value.json());
         }
     }
 
@@ -76,14 +76,6 @@ impl Reading {
     }
 }
 
-/// `quantity`, or `quantity[index]`.
-pub fn key_of(measurement: &Measurement) -> String {
-    match measurement.index {
-        None => measurement.quantity.name.to_owned(),
-        Some(index) => format!("{}[{index}]", measurement.quantity.name),
-    }
-}
-
 /// The quantity's name and the index in a key.
 pub fn split_key(key: &str) -> (&str, Option<u8>) {
     let parts = key.split_once('[').and_then(|(name, rest)| Some((name, rest.strip_suffix(']')?.parse().ok()?)));
@@ -93,16 +85,6 @@ pub fn split_key(key: &str) -> (&str, Option<u8>) {
 /// The unit of a key's quantity.
 pub fn unit_of(key: &str) -> Option<&'static str> {
     quantity(split_key(key).0).and_then(|quantity| quantity.unit)
-}
-
-/// A number without a fraction has no decimal point.
-fn json_of(value: &Value) -> serde_json::Value {
-    match value {
-        Value::Number(value) if value.fract() == 0.0 && value.abs() < 1e15 => (*value as i64).into(),
-        Value::Number(value) => (*value).into(),
-        Value::Text(text) => text.as_str().into(),
-        Value::Bool(value) => (*value).into(),
-    }
 }
 
 const fn kind_name(kind: Kind) -> &'static str {

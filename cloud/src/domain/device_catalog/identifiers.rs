@@ -157,7 +157,7 @@ pub async fn create(core: &Core, scope: &Scope, device_uuid: Uuid, new: NewIdent
     ROOM.require(&mut tx, scope, device_uuid, 1).await?;
     require_no_tie(&mut tx, scope, device_uuid, std::slice::from_ref(&new)).await?;
     let row = store::identifiers::insert(&mut tx, scope, device_uuid, &new, now).await?;
-    store::raise(&mut tx, scope).await?;
+    super::raise_models(core, &mut tx, scope).await?;
     let audit = Audit::new(scope, "device_identifier.create", row.device_identifier_id, now);
     tx.commit(audit.changed(None, Some(row.state()))).await?;
     Ok(row)
@@ -220,7 +220,7 @@ pub async fn delete(core: &Core, scope: &Scope, device_uuid: Uuid, id: i64) -> R
     let mut tx = super::begin(core, scope).await?;
     let before = get(&mut tx, scope, device_uuid, id).await?;
     store::identifiers::delete(&mut tx, scope, id).await?;
-    store::raise(&mut tx, scope).await?;
+    super::raise_models(core, &mut tx, scope).await?;
     let audit = Audit::new(scope, "device_identifier.delete", id, core.clock.now());
     tx.commit(audit.changed(Some(before.state()), None)).await
 }

@@ -2,6 +2,7 @@
 //! (protocols), and which versions of them there are. It must never read an event, nor more of
 //! devices than how many there are.
 
+mod compiled;
 pub mod http;
 mod identifiers;
 mod models;
@@ -9,6 +10,7 @@ mod protocols;
 mod store;
 mod versions;
 
+pub use compiled::{compiled, protocols_of_versions};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use uuid::Uuid;
@@ -49,10 +51,31 @@ pub async fn version_exists(
     Ok(version.is_some_and(|version| version.device_uuid == device_uuid))
 }
 
-/// Raises the revision of the tenant's catalog. Its row stays locked until the transaction ends, so
-/// that whatever is checked after this cannot change meanwhile.
-pub async fn raise_revision(tx: &mut Tx, scope: &Scope) -> Result<()> {
-    store::raise(tx, scope).await
+/// Raises the revision of the tenant's catalog for a change of single devices, whose rows get the
+/// revision that is returned. The catalog stays locked until the transaction ends, so that whatever
+/// is checked after this cannot change meanwhile.
+pub async fn raise_revision(core: &Core, tx: &mut Tx, scope: &Scope) -> Result<i64> {
+    let revision = store::raise(tx, scope).await?;
+    note_after_commit(core, tx, scope, revision);
+    Ok(revision)
+}
+
+/// Raises the revision of the tenant's catalog for any other change: the catalog has to be read as
+/// a whole.
+pub async fn raise_models(core: &Core, tx: &mut Tx, scope: &Scope) -> Result<()> {
+    let revision = store::raise_models(tx, scope).await?;
+    note_after_commit(core, tx, scope, revision);
+    Ok(())
+}
+
+fn note_after_commit(core: &Core, tx: &mut Tx, scope: &Scope, revision: i64) {
+    let (core, tenant_uuid) = (core.clone(), scope.tenant_uuid());
+    tx.after_commit(async move { core.catalog_revisions.note(tenant_uuid, revision) });
+}
+
+/// The revision of the tenant's catalog, and the one as of which it has to be read as a whole.
+pub async fn revisions(conn: &mut Conn, scope: &Scope) -> Result<(i64, i64)> {
+    store::revisions(conn, scope).await
 }
 
 /// Begins a change of the tenant's catalog. Changes of one tenant wait for each other, so that what

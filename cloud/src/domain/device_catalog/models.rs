@@ -201,7 +201,7 @@ pub async fn create(core: &Core, scope: &Scope, template: Option<&str>, given: G
         protocols::ROOM.require(&mut tx, scope, row.device_uuid, 1).await?;
         store::protocols::insert(&mut tx, scope, &protocol_of(template, &row)?).await?;
     }
-    store::raise(&mut tx, scope).await?;
+    super::raise_models(core, &mut tx, scope).await?;
     let audit = Audit::new(scope, "device_model.create", row.device_uuid, now);
     tx.commit(audit.changed(None, Some(row.state())).with(json!({"identifiers": row.identifier_count}))).await?;
     Ok(row)
@@ -263,9 +263,10 @@ pub async fn update(core: &Core, scope: &Scope, device_uuid: Uuid, given: Given)
     let now = core.clock.now();
     let after = ModelRow { updated_at: now, ..changed };
     store::models::update(&mut tx, scope, &after).await?;
-    // This decides what becomes of a device that is recognised.
-    if after.auto_register != before.auto_register {
-        store::raise(&mut tx, scope).await?;
+    // What hubs and recognition know of a model.
+    let known = |row: &ModelRow| (row.name.clone(), row.auto_register, row.expected_interval_secs);
+    if known(&after) != known(&before) {
+        super::raise_models(core, &mut tx, scope).await?;
     }
     let audit = Audit::new(scope, "device_model.update", device_uuid, now);
     tx.commit(audit.changed(Some(before.state()), Some(after.state()))).await?;
@@ -281,7 +282,7 @@ pub async fn delete(core: &Core, scope: &Scope, device_uuid: Uuid) -> Result<()>
         return Err(Error::conflict("MODEL_IN_USE", message));
     }
     store::models::delete(&mut tx, scope, device_uuid).await?;
-    store::raise(&mut tx, scope).await?;
+    super::raise_models(core, &mut tx, scope).await?;
     let audit = Audit::new(scope, "device_model.delete", device_uuid, core.clock.now());
     let detail = json!({"identifiers": before.identifier_count});
     tx.commit(audit.changed(Some(before.state()), None).with(detail)).await

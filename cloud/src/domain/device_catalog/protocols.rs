@@ -90,7 +90,7 @@ pub async fn create(core: &Core, scope: &Scope, device_uuid: Uuid, given: Given)
     models::get(&mut tx, scope, device_uuid).await?;
     ROOM.require(&mut tx, scope, device_uuid, 1).await?;
     let row = store::protocols::insert(&mut tx, scope, &new).await?;
-    store::raise(&mut tx, scope).await?;
+    super::raise_models(core, &mut tx, scope).await?;
     let audit = Audit::new(scope, "device_protocol.create", row.device_protocol_id, now);
     tx.commit(audit.changed(None, Some(row.state()))).await?;
     Ok(row)
@@ -118,7 +118,7 @@ pub async fn update(core: &Core, scope: &Scope, id: i64, given: Given) -> Result
     }
     store::protocols::update(&mut tx, scope, &after).await?;
     if is_read_otherwise {
-        store::raise(&mut tx, scope).await?;
+        super::raise_models(core, &mut tx, scope).await?;
     }
     let audit = Audit::new(scope, "device_protocol.update", id, now);
     tx.commit(audit.changed(Some(before.state()), Some(after.state()))).await?;
@@ -135,7 +135,7 @@ pub async fn delete(core: &Core, scope: &Scope, id: i64) -> Result<()> {
         return Err(Error::conflict("PROTOCOL_IN_USE", message));
     }
     store::protocols::delete(&mut tx, scope, id).await?;
-    store::raise(&mut tx, scope).await?;
+    super::raise_models(core, &mut tx, scope).await?;
     let audit = Audit::new(scope, "device_protocol.delete", id, core.clock.now());
     tx.commit(audit.changed(Some(before.state()), None)).await
 }

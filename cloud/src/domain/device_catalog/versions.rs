@@ -115,7 +115,7 @@ pub async fn update(core: &Core, scope: &Scope, device_version_uuid: Uuid, given
     store::versions::update(&mut tx, scope, &after).await?;
     // The version of a device decides how its frames are read.
     if after.device_protocol_id != before.device_protocol_id {
-        store::raise(&mut tx, scope).await?;
+        super::raise_models(core, &mut tx, scope).await?;
     }
     let audit = Audit::new(scope, "device_version.update", device_version_uuid, now);
     tx.commit(audit.changed(Some(before.state()), Some(after.state()))).await?;
@@ -133,7 +133,7 @@ pub async fn delete(core: &Core, scope: &Scope, device_version_uuid: Uuid) -> Re
     }
     store::versions::delete(&mut tx, scope, device_version_uuid).await?;
     if before.device_protocol_id.is_some() {
-        store::raise(&mut tx, scope).await?;
+        super::raise_models(core, &mut tx, scope).await?;
     }
     let audit = Audit::new(scope, "device_version.delete", device_version_uuid, core.clock.now());
     tx.commit(audit.changed(Some(before.state()), None)).await

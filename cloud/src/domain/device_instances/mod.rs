@@ -4,9 +4,12 @@
 //! anybody.
 
 mod activations;
+mod compiled;
+pub mod heard;
 pub mod http;
 mod identity;
 mod keys;
+pub mod states;
 mod store;
 
 use std::collections::BTreeMap;
@@ -24,8 +27,10 @@ use crate::db::{Conn, Tx};
 use crate::domain::device_catalog;
 use crate::error::{Error, Result};
 use crate::http::patch::Change;
-use activations::{Activation, ActivationKind};
+use activations::Activation;
+pub use activations::ActivationKind;
 pub use activations::{delete_before as delete_activations_before, has_before as has_activations_before};
+pub use compiled::{Compiled, compiled};
 pub use identity::Beacon;
 pub use keys::DeviceKey;
 use store::Identity;
@@ -134,15 +139,15 @@ pub struct Heard {
 }
 
 /// The last value of a quantity.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LastValue {
     /// A number, a text or a boolean.
     #[schemars(extend("type" = ["number", "string", "boolean"]))]
-    value: Value,
+    pub value: Value,
     /// The unit of a number, as in the SenML registry; null for what has none.
-    unit: Option<String>,
+    pub unit: Option<String>,
     /// When the device sent it.
-    at: Timestamp,
+    pub at: Timestamp,
 }
 
 impl Instance {
@@ -232,7 +237,7 @@ async fn create(core: &Core, scope: &Scope, new: NewInstance) -> Result<i64> {
     let now = core.clock.now();
     let mut tx = core.db.begin().await?;
     // From here on, nobody else changes the tenant's catalog or gives out what identifies a device.
-    device_catalog::raise_revision(&mut tx, scope).await?;
+    let revision = device_catalog::raise_revision(core, &mut tx, scope).await?;
     if device_catalog::name_of(&mut tx, scope, new.device_uuid).await?.is_none() {
         return Err(Error::not_found("device model"));
     }
@@ -268,6 +273,7 @@ async fn create(core: &Core, scope: &Scope, new: NewInstance) -> Result<i64> {
     if let Some(key) = &new.identity_resolving_key {
         set_identity_resolving_key(core, &mut tx, scope, &mut instance, Some(key)).await?;
     }
+    store::mark_changed(&mut tx, scope, instance.device_instance_id, revision).await?;
     let audit = Audit::new(scope, "device.create", instance.device_instance_id, now);
     tx.commit(audit.changed(None, Some(instance.audited()))).await?;
     Ok(instance.device_instance_id)
@@ -286,10 +292,12 @@ async fn update(core: &Core, scope: &Scope, device_instance_id: i64, update: Upd
     after.calibration = update.calibration.of(Some(before.calibration.clone())).unwrap_or_default();
     let bind_key = changed_key(&update.bind_key, before.bind_key_status != BindKeyStatus::None);
     let resolving_key = changed_key(&update.identity_resolving_key, before.has_identity_resolving_key);
-    let changes_reading =
-        after.device_version_uuid != before.device_version_uuid || after.calibration != before.calibration;
+    let changes_reading = after.device_version_uuid != before.device_version_uuid
+        || after.calibration != before.calibration
+        || after.name != before.name;
     if changes_reading || bind_key.is_some() || resolving_key.is_some() {
-        device_catalog::raise_revision(&mut tx, scope).await?;
+        let revision = device_catalog::raise_revision(core, &mut tx, scope).await?;
+        store::mark_changed(&mut tx, scope, device_instance_id, revision).await?;
     } else if after.audited() == before.audited() {
         return Ok(());
     }
@@ -410,7 +418,8 @@ async fn change_status(core: &Core, scope: &Scope, device_instance_id: i64, step
     }
     let mut after = before.clone();
     after.activation_status = step.status();
-    device_catalog::raise_revision(&mut tx, scope).await?;
+    let revision = device_catalog::raise_revision(core, &mut tx, scope).await?;
+    store::mark_changed(&mut tx, scope, device_instance_id, revision).await?;
     match step {
         Step::Activate => {
             after.activated_at = before.activated_at.or(Some(now));
@@ -430,7 +439,7 @@ async fn change_status(core: &Core, scope: &Scope, device_instance_id: i64, step
 async fn delete(core: &Core, scope: &Scope, device_instance_id: i64) -> Result<()> {
     let mut tx = core.db.begin().await?;
     let before = lock(&mut tx, scope, device_instance_id).await?;
-    device_catalog::raise_revision(&mut tx, scope).await?;
+    device_catalog::raise_models(core, &mut tx, scope).await?;
     store::delete(&mut tx, scope, device_instance_id).await?;
     let audit = Audit::new(scope, "device.delete", device_instance_id, core.clock.now());
     tx.commit(audit.changed(Some(before.audited()), None)).await

@@ -211,6 +211,39 @@ pub async fn count(conn: &mut Conn, scope: &Scope, limit: i64) -> Result<i64> {
         .await
 }
 
+/// What recognition needs of a device.
+#[derive(sqlx::FromRow)]
+pub struct CompiledRow {
+    pub device_instance_id: i64,
+    pub device_uuid: Uuid,
+    pub device_version_uuid: Option<Uuid>,
+    pub name: Option<String>,
+    pub address: Option<String>,
+    pub beacon: Option<String>,
+    pub calibration: Json<BTreeMap<String, Calibration>>,
+    #[sqlx(try_from = "String")]
+    pub activation_status: ActivationStatus,
+    #[sqlx(try_from = "String")]
+    pub bind_key_status: BindKeyStatus,
+    pub sealed_bind_key: Option<Vec<u8>>,
+    pub sealed_identity_resolving_key: Option<Vec<u8>>,
+}
+
+/// The tenant's devices that changed after a revision of its catalog. At first, those that are
+/// retired are left out.
+pub async fn compiled(conn: &mut Conn, scope: &Scope, after_revision: i64) -> Result<Vec<CompiledRow>> {
+    let rows = sql("SELECT device_instance_id, device_uuid, device_version_uuid, name, address, \
+         beacon, calibration, activation_status, bind_key_status, sealed_bind_key, \
+         sealed_identity_resolving_key FROM device_instances WHERE tenant_uuid = $1")
+    .bind(scope.tenant_uuid());
+    match after_revision {
+        0 => rows.push(" AND retired_at IS NULL"),
+        _ => rows.push(" AND catalog_revision > ").push_bind(after_revision),
+    }
+    .all(conn)
+    .await
+}
+
 /// What identifies a device on the air.
 #[derive(Clone, Copy)]
 pub enum Identity<'a> {
@@ -293,6 +326,16 @@ pub async fn update(tx: &mut Tx, scope: &Scope, instance: &Instance) -> Result<(
     .await
 }
 
+/// Notes the revision of the catalog with which the device has changed.
+pub async fn mark_changed(tx: &mut Tx, scope: &Scope, device_instance_id: i64, revision: i64) -> Result<()> {
+    sql("UPDATE device_instances SET catalog_revision = $3 WHERE device_instance_id = $1 AND tenant_uuid = $2")
+        .bind(device_instance_id)
+        .bind(scope.tenant_uuid())
+        .bind(revision)
+        .run(tx)
+        .await
+}
+
 pub async fn set_bind_key(
     tx: &mut Tx,
     scope: &Scope,
@@ -305,6 +348,21 @@ pub async fn set_bind_key(
     .bind(device_instance_id)
     .bind(scope.tenant_uuid())
     .bind(sealed)
+    .bind(status.name())
+    .run(tx)
+    .await
+}
+
+pub async fn set_bind_key_status(
+    tx: &mut Tx,
+    scope: &Scope,
+    device_instance_id: i64,
+    status: BindKeyStatus,
+) -> Result<()> {
+    sql("UPDATE device_instances SET bind_key_status = $3 \
+         WHERE device_instance_id = $1 AND tenant_uuid = $2 AND bind_key_status <> 'NONE'")
+    .bind(device_instance_id)
+    .bind(scope.tenant_uuid())
     .bind(status.name())
     .run(tx)
     .await

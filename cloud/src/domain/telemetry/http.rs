@@ -100,7 +100,8 @@ async fn submit(
         Kind::Telemetry => records.last().and_then(|record| agent_version(&record.text, ingest.core.clock.now())),
         _ => None,
     };
-    let upload = Upload { hub, kind, key, records, answer: String::new(), agent_version };
+    let (heard, answer) = (Vec::new(), String::new());
+    let upload = Upload { hub, kind, key, records, heard, answer, agent_version };
     let receipt = ingest.submit_held(upload, held).await?;
     Ok(Limited(NoContent, receipt.rate_limit))
 }

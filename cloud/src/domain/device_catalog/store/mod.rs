@@ -1,5 +1,6 @@
 //! SQL of the device catalog, a file for each table.
 
+pub mod compiled;
 pub mod identifiers;
 pub mod models;
 pub mod protocols;
@@ -38,14 +39,34 @@ pub async fn lock(tx: &mut Tx, scope: &Scope) -> Result<()> {
     .await
 }
 
-/// Counts a change of what recognises and reads devices. Locks the tenant's catalog until the
+/// Counts a change of devices, and returns the new revision. Locks the tenant's catalog until the
 /// transaction ends.
-pub async fn raise(tx: &mut Tx, scope: &Scope) -> Result<()> {
+pub async fn raise(tx: &mut Tx, scope: &Scope) -> Result<i64> {
     sql("INSERT INTO catalog_revisions (tenant_uuid, revision) VALUES ($1, 1) \
-         ON CONFLICT (tenant_uuid) DO UPDATE SET revision = catalog_revisions.revision + 1")
+         ON CONFLICT (tenant_uuid) DO UPDATE SET revision = catalog_revisions.revision + 1 \
+         RETURNING revision")
     .bind(scope.tenant_uuid())
-    .run(tx)
+    .scalar(tx)
     .await
+}
+
+/// As [`raise`], for a change after which the catalog has to be read as a whole.
+pub async fn raise_models(tx: &mut Tx, scope: &Scope) -> Result<i64> {
+    sql("INSERT INTO catalog_revisions (tenant_uuid, revision, models_revision) VALUES ($1, 1, 1) \
+         ON CONFLICT (tenant_uuid) DO UPDATE SET revision = catalog_revisions.revision + 1, \
+         models_revision = catalog_revisions.revision + 1 RETURNING revision")
+    .bind(scope.tenant_uuid())
+    .scalar(tx)
+    .await
+}
+
+/// The revision, and the one as of which the catalog has to be read as a whole.
+pub async fn revisions(conn: &mut Conn, scope: &Scope) -> Result<(i64, i64)> {
+    let row = sql("SELECT revision, models_revision FROM catalog_revisions WHERE tenant_uuid = $1")
+        .bind(scope.tenant_uuid())
+        .optional(conn)
+        .await?;
+    Ok(row.unwrap_or_default())
 }
 
 /// How many rows the model has in the table, and how many the tenant.

@@ -1,14 +1,8 @@
-//! The stage between validation and commit. Every upload passes it within its own request, before
-//! it waits for the writer. Records are recognised and decoded here. The result is stored and
-//! streamed with the record, so the writer and the readers of the log never decode.
-
-use std::sync::Arc;
+//! How far BLE events are processed.
 
 use hub_protocol::text_enum;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use super::Upload;
 
 /// How far the service has processed a BLE event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -33,7 +27,3 @@ text_enum!(ProcessingStatus {
     Decoded = "DECODED",
     Failed = "FAILED",
 });
-
-/// Amends the records of one upload. It does no I/O and must not block, since the request waits for
-/// it.
-pub type Stage = Arc<dyn Fn(&mut Upload) + Send + Sync>;

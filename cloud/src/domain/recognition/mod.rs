@@ -1,0 +1,270 @@
+//! Recognition: which device of a tenant sent an advertisement, and what it says. The catalog of a
+//! tenant is compiled once and shared by all requests; a change of it is seen by the next upload.
+
+mod states;
+mod tracked;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use hub_adverts::builtin::noise;
+use hub_adverts::catalog::{Catalog, KeyUse, Read};
+use hub_adverts::resolvable::{is_non_resolvable, is_resolvable};
+use hub_adverts::{AddressType, Frame, Identity, Measurement, Sequence};
+use hub_protocol::{TenantUuid, Timestamp};
+use quick_cache::sync::Cache;
+use serde_json::json;
+use tokio::sync::Mutex;
+use uuid::Uuid;
+
+use crate::audit::Audit;
+use crate::authn::hub::Hub;
+use crate::authz::Scope;
+use crate::core::Core;
+use crate::domain::device_instances::heard::{self, Changes, NewDevice};
+use crate::domain::device_instances::{ActivationKind, ActivationStatus, Beacon, BindKeyStatus};
+use crate::domain::{device_catalog, device_instances};
+use crate::error::Result;
+use crate::ingest::Derived;
+use states::States;
+
+/// The most tenants whose catalog is kept compiled.
+const MAX_TENANTS: usize = 4096;
+/// Catalogs are read by background work of this name.
+const NAME: &str = "recognition";
+/// An upload names at most this many devices whose counter went back in the audit log.
+const MAX_REPLAYS_AUDITED: usize = 8;
+
+/// A tenant's catalog, compiled.
+pub struct TenantCatalog {
+    pub revision: i64,
+    models_revision: i64,
+    /// The protocols that versions of models name.
+    protocols: Arc<BTreeMap<Uuid, i64>>,
+    pub catalog: Catalog,
+    statuses: HashMap<i64, (ActivationStatus, BindKeyStatus)>,
+}
+
+#[derive(Default)]
+struct Slot {
+    current: RwLock<Option<Arc<TenantCatalog>>>,
+    loading: Mutex<()>,
+}
+
+impl Slot {
+    fn current(&self) -> Option<Arc<TenantCatalog>> {
+        self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// Compiled catalogs and what is known of devices; cheap to clone.
+#[derive(Clone)]
+pub struct Recognition {
+    core: Core,
+    slots: Arc<Cache<TenantUuid, Arc<Slot>>>,
+    states: Arc<States>,
+}
+
+impl Recognition {
+    pub fn new(core: &Core) -> Self {
+        Self { core: core.clone(), slots: Arc::new(Cache::new(MAX_TENANTS)), states: Arc::default() }
+    }
+
+    /// What the writer of uploads writes with them.
+    pub fn derived(&self) -> Arc<dyn Derived> {
+        self.states.clone()
+    }
+
+    /// The tenant's catalog as of the last change that this process knows of.
+    pub async fn catalog(&self, tenant_uuid: TenantUuid) -> Result<Arc<TenantCatalog>> {
+        let slot = match self.slots.get(&tenant_uuid) {
+            Some(slot) => slot,
+            None => {
+                let slot = Arc::new(Slot::default());
+                self.slots.insert(tenant_uuid, slot.clone());
+                slot
+            }
+        };
+        let fresh = || {
+            let latest = self.core.catalog_revisions.latest(tenant_uuid)?;
+            slot.current().filter(|current| current.revision >= latest)
+        };
+        if let Some(current) = fresh() {
+            return Ok(current);
+        }
+        let _loading = slot.loading.lock().await;
+        if let Some(current) = fresh() {
+            return Ok(current);
+        }
+        let loaded = Arc::new(self.load(tenant_uuid, slot.current()).await?);
+        self.core.catalog_revisions.note(tenant_uuid, loaded.revision);
+        *slot.current.write().unwrap_or_else(PoisonError::into_inner) = Some(loaded.clone());
+        Ok(loaded)
+    }
+
+    /// Reads what has changed; all of it if models have.
+    async fn load(&self, tenant_uuid: TenantUuid, current: Option<Arc<TenantCatalog>>) -> Result<TenantCatalog> {
+        let scope = &Scope::system(NAME, tenant_uuid);
+        let mut conn = self.core.db.read().await?;
+        // The revision is read first: a change between the reads is read twice rather than never.
+        let (revision, models_revision) = device_catalog::revisions(&mut conn, scope).await?;
+        let current = current.filter(|current| current.models_revision >= models_revision);
+        let protocols = match &current {
+            Some(current) => current.protocols.clone(),
+            None => Arc::new(device_catalog::protocols_of_versions(&mut conn, scope).await?),
+        };
+        let after = current.as_ref().map_or(0, |current| current.revision);
+        let (devices, retired) = device_instances::compiled(&self.core, &mut conn, scope, after, &protocols).await?;
+        let mut statuses = current.as_ref().map_or_else(HashMap::new, |current| current.statuses.clone());
+        let mut instances = Vec::with_capacity(devices.len());
+        for device in devices {
+            statuses.insert(device.instance.device_instance_id, (device.activation_status, device.bind_key_status));
+            instances.push(device.instance);
+        }
+        let catalog = match &current {
+            Some(current) => current.catalog.with(instances, &retired),
+            None => {
+                let models = device_catalog::compiled(&mut conn, scope).await?;
+                Catalog::new(Arc::new(models), instances)
+            }
+        };
+        Ok(TenantCatalog { revision, models_revision, protocols, catalog, statuses })
+    }
+
+    /// Carries out what devices change by being heard, if the hub's token is in force.
+    pub async fn apply(&self, hub: &Hub, kind: ActivationKind, changes: &Changes) -> Result<()> {
+        hub.require_in_force(&self.core).await?;
+        heard::apply(&self.core, &Scope::of_hub(hub), hub.hub_uuid, kind, changes).await
+    }
+
+    /// Which of these events may be recordings, since their authenticated counter went back.
+    pub async fn replayed(&self, hub: &Hub, counters: &[Counter]) -> Result<Vec<bool>> {
+        let unknown = self.states.unknown(counters.iter().map(|counter| counter.device_instance_id));
+        if !unknown.is_empty() {
+            let mut conn = self.core.db.read().await?;
+            self.states.load(&mut conn, hub.tenant_uuid, &unknown).await?;
+        }
+        let now = self.core.clock.now();
+        let is_replayed = |counter: &Counter| {
+            self.states.is_replayed(counter.device_instance_id, counter.sequence, counter.observed_at.min(now))
+        };
+        let replayed: Vec<bool> = counters.iter().map(is_replayed).collect();
+        let mut devices: Vec<i64> = counters
+            .iter()
+            .zip(&replayed)
+            .filter(|(_, replayed)| **replayed)
+            .map(|(counter, _)| counter.device_instance_id)
+            .collect();
+        devices.sort_unstable();
+        devices.dedup();
+        devices.retain(|id| self.states.may_audit_replay(*id, now));
+        for id in devices.into_iter().take(MAX_REPLAYS_AUDITED) {
+            self.audit_replay(hub, id, now).await?;
+        }
+        Ok(replayed)
+    }
+
+    async fn audit_replay(&self, hub: &Hub, device_instance_id: i64, now: Timestamp) -> Result<()> {
+        let tx = self.core.db.begin().await?;
+        let audit = Audit::new(&Scope::of_hub(hub), "device.counter_replayed", device_instance_id, now);
+        tx.commit(audit.with(json!({"hubUuid": hub.hub_uuid}))).await
+    }
+}
+
+/// An event with an authenticated counter.
+#[derive(Clone, Copy, Debug)]
+pub struct Counter {
+    pub device_instance_id: i64,
+    pub sequence: Sequence,
+    pub observed_at: Timestamp,
+}
+
+impl TenantCatalog {
+    /// Recognises and reads a frame; adds to `changes` what it changes of its device. Returns also
+    /// whether that registers a device, and the frame has to be read again afterwards.
+    pub fn read<'c>(
+        &'c self,
+        frame: &Frame<'_>,
+        measurements: &mut Vec<Measurement>,
+        changes: &mut Changes,
+    ) -> (Read<'c>, bool) {
+        let read = self.catalog.read(frame, measurements);
+        if let Some(instance) = read.instance {
+            self.change(instance.device_instance_id, &read, changes);
+            return (read, false);
+        }
+        let Some(new) = new_device(frame, &read) else { return (read, false) };
+        if changes.register.len() < heard::MAX_NEW && !changes.register.contains(&new) {
+            changes.register.push(new);
+        }
+        (read, true)
+    }
+
+    /// The status of a device.
+    pub fn activation_status(&self, device_instance_id: i64) -> Option<ActivationStatus> {
+        self.statuses.get(&device_instance_id).map(|(status, _)| *status)
+    }
+
+    fn change(&self, id: i64, read: &Read<'_>, changes: &mut Changes) {
+        let Some((activation, bind_key)) = self.statuses.get(&id) else { return };
+        if *activation == ActivationStatus::Registered && !changes.activate.contains(&id) {
+            changes.activate.push(id);
+        }
+        // A frame that the key reads proves it. A key that was proved stays so: anybody can send
+        // frames that it does not read.
+        let proved = match (read.key, bind_key) {
+            (Some(KeyUse::Verified), BindKeyStatus::Set | BindKeyStatus::Wrong) => Some(BindKeyStatus::Verified),
+            (Some(KeyUse::Wrong), BindKeyStatus::Set) => Some(BindKeyStatus::Wrong),
+            _ => None,
+        };
+        if let Some(status) = proved {
+            let known = changes.bind_keys.entry(id).or_insert(status);
+            if status == BindKeyStatus::Verified {
+                *known = status;
+            }
+        }
+    }
+}
+
+/// The device to register, if its model wants that and it can be told from others: by its beacon,
+/// or by an address that stays.
+fn new_device(frame: &Frame<'_>, read: &Read<'_>) -> Option<NewDevice> {
+    let model = read.model.filter(|model| model.auto_register)?;
+    if noise::of(frame).is_some() && read.identifier.is_none() {
+        return None;
+    }
+    let named = |beacon: Option<String>, address: Option<[u8; 6]>, is_random_address| NewDevice {
+        device_uuid: model.device_uuid,
+        beacon,
+        address: address.map(text_of),
+        is_random_address,
+    };
+    let beacon = |beacon: Beacon| Some(named(Some(beacon.to_text()?), None, false));
+    match read.facts.identity {
+        Some(Identity::Beacon { uuid, major, minor }) => beacon(Beacon {
+            uuid: Some(uuid),
+            major: Some(major.into()),
+            minor: Some(minor.into()),
+            namespace: None,
+            instance: None,
+        }),
+        Some(Identity::Eddystone { namespace, instance }) => beacon(Beacon {
+            uuid: None,
+            major: None,
+            minor: None,
+            namespace: Some(hex::encode(namespace)),
+            instance: Some(hex::encode(instance)),
+        }),
+        Some(Identity::Mac(address)) => Some(named(None, Some(address), false)),
+        Some(Identity::MacTail(_)) | None => {
+            let address = frame.address?;
+            let is_random = frame.address_type == Some(AddressType::Random);
+            let rotates = is_random && (is_resolvable(address) || is_non_resolvable(address));
+            (!rotates).then(|| named(None, Some(address), is_random))
+        }
+    }
+}
+
+fn text_of(address: [u8; 6]) -> String {
+    address.map(|byte| format!("{byte:02X}")).join(":")
+}
