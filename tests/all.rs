@@ -16,7 +16,6 @@ mod release;
 mod retention;
 mod secrets;
 mod settings;
-mod stage;
 mod structure;
 mod system;
 mod tables;

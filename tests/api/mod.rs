@@ -36,6 +36,7 @@ mod passwords;
 mod platform;
 mod policies;
 mod policy_changes;
+mod recognition;
 mod refresh;
 mod release_files;
 mod releases;

@@ -133,6 +133,12 @@ const VERSIONS: &[Version] = &[
         postgres: include_str!("../../../migrations/postgres/0020_device_pages.sql"),
         sqlite: include_str!("../../../migrations/sqlite/0020_device_pages.sql"),
     },
+    Version {
+        number: 21,
+        name: "readings",
+        postgres: include_str!("../../../migrations/postgres/0021_readings.sql"),
+        sqlite: include_str!("../../../migrations/sqlite/0021_readings.sql"),
+    },
 ];
 
 fn migrator(text: impl Fn(&Version) -> &'static str) -> Migrator {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum ProcessingStatus {
-    /// Stored, not processed yet.
+    /// Stored as it came: the tenant has no device models.
     Received,
     /// Its device model is known.
     Matched,

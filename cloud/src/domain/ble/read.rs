@@ -38,6 +38,9 @@ impl Found {
     /// Reads a valid event, whose record comes next.
     pub fn add(&mut self, catalog: &TenantCatalog, checked: Checked, records: &mut Vec<Record>, mut record: Record) {
         record.device_instance_id = checked.device_instance_id;
+        if catalog.catalog.is_empty() {
+            return records.push(record);
+        }
         let event = Event { observed_at: checked.observed_at, rssi_dbm: checked.rssi_dbm, frame: checked.frame };
         let place = records.len();
         if self.read(catalog, &event, place, &mut record) {

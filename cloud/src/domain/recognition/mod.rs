@@ -2,6 +2,8 @@
 //! tenant is compiled once and shared by all requests; a change of it is seen by the next upload.
 
 mod states;
+#[cfg(test)]
+mod tests;
 mod tracked;
 
 use std::collections::{BTreeMap, HashMap};
