@@ -24,4 +24,5 @@ pub mod telemetry;
 pub mod tenant_deletion;
 pub mod tenants;
 pub mod transfers;
+pub mod unknown_advertisers;
 pub mod update_policies;

@@ -5,6 +5,7 @@
 pub mod advertisement;
 pub mod builtin;
 mod bytes;
+pub mod company;
 mod crypto;
 pub mod frame;
 pub mod language;
