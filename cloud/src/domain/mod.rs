@@ -10,6 +10,7 @@ pub mod certificates;
 pub mod claim_codes;
 pub mod desired_state;
 pub mod device_catalog;
+pub mod device_history;
 pub mod device_instances;
 pub mod device_pages;
 pub mod diagnostics;

@@ -4,6 +4,7 @@
 mod check;
 pub mod http;
 mod reading;
+mod receptions;
 mod store;
 
 use hub_protocol::ble::Advertisement;
@@ -14,7 +15,8 @@ use uuid::Uuid;
 
 use crate::error::{Error, Result};
 use crate::ingest::Record;
-pub use reading::{CounterStatus, MeasurementResponse, Reading};
+pub use reading::{CounterStatus, MeasurementResponse, Reading, split_key, unit_of};
+pub use receptions::{Reception, Strength, receptions_after, receptions_of};
 pub use store::{StoredEvent, after};
 
 /// Whether an event has reached its destinations.

@@ -2,6 +2,7 @@
 //! (protocols), and which versions of them there are. It must never read an event, nor more of
 //! devices than how many there are.
 
+mod draft;
 pub mod http;
 mod identifiers;
 mod models;

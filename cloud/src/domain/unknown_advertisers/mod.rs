@@ -1,11 +1,16 @@
 //! The inbox of unknown advertisers: what hubs of a tenant heard within a day of which no model of
 //! the tenant is known. Bounded for each tenant; what recognises uploads adds to it.
 
+pub mod http;
 mod store;
 
+use hub_adverts::advertisement::frame_of;
+use hub_adverts::library::{self, OwnedFrame};
+use hub_protocol::ble::Advertisement;
 use hub_protocol::{HubUuid, Timestamp};
 
-use crate::db::Db;
+use crate::authz::Scope;
+use crate::db::{Conn, Db};
 use crate::error::Result;
 pub use store::record;
 
@@ -13,6 +18,8 @@ pub use store::record;
 pub const MAX_ADVERTISERS: usize = 1000;
 /// Hubs that are kept of an advertiser.
 pub const MAX_HUBS: usize = 64;
+/// Models that are suggested of an advertiser.
+const MAX_SUGGESTIONS: usize = 10;
 /// For how long an advertiser that is heard no more is kept.
 pub const KEPT_SECS: i64 = 24 * 3600;
 
@@ -40,6 +47,28 @@ pub struct Seen {
 }
 
 impl Seen {
+    /// The advertisement that was kept; None if it cannot be read any more.
+    pub fn advertisement(&self) -> Option<Advertisement> {
+        serde_json::from_str(&self.sample).ok()
+    }
+
+    /// Keys of the library's models that fit, the most specific first.
+    pub fn suggestions(&self) -> Vec<&'static str> {
+        let Some(advertisement) = self.advertisement() else { return Vec::new() };
+        let frame: OwnedFrame = frame_of(&advertisement);
+        let candidates = frame.with(|frame| library::recogniser().candidates(frame));
+        let mut keys: Vec<&'static str> = Vec::new();
+        for candidate in candidates {
+            if let Some(model) = library::library().get(candidate.model)
+                && !keys.contains(&model.key.as_str())
+                && keys.len() < MAX_SUGGESTIONS
+            {
+                keys.push(&model.key);
+            }
+        }
+        keys
+    }
+
     /// Adds what else was seen of the same advertiser.
     pub fn join(&mut self, other: Self) {
         let first_seen_at = self.first_seen_at.min(other.first_seen_at);
@@ -60,6 +89,11 @@ impl Seen {
         self.rssi_max = rssi_max;
         self.hub_uuids = hub_uuids;
     }
+}
+
+/// What was seen of the tenant's unknown advertiser with this address; None if there is none.
+pub async fn find(conn: &mut Conn, scope: &Scope, address: &str, now: Timestamp) -> Result<Option<Seen>> {
+    store::by_address(conn, scope, now.plus_secs(-KEPT_SECS), &address.to_ascii_uppercase()).await
 }
 
 /// Deletes at most `limit` advertisers that were not heard for a day.
