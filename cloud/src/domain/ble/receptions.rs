@@ -4,6 +4,8 @@
 use hub_protocol::{HubUuid, TenantUuid, Timestamp};
 use serde::Deserialize;
 
+use super::ReceptionResponse;
+use crate::authz::Scope;
 use crate::db::{Conn, Direction, sql};
 use crate::error::Result;
 
@@ -33,6 +35,13 @@ pub struct Reception {
     pub is_repeat: bool,
     /// What it says, by key as in [`super::Reading`].
     pub values: serde_json::Map<String, serde_json::Value>,
+}
+
+impl Reception {
+    /// In dBm; of a window, the mean.
+    pub fn rssi_dbm(&self) -> Option<i64> {
+        self.strength.map(|strength| strength.mean.round() as i64)
+    }
 }
 
 #[derive(sqlx::FromRow)]
@@ -132,6 +141,37 @@ pub async fn receptions_of(
         .all(conn)
         .await?;
     Ok(batch(rows, limit))
+}
+
+/// Events that one page of observations reads of further receptions.
+const MAX_FURTHER: i64 = 2000;
+
+/// Receptions of frames whose first receptions have these ids, oldest first, with the id of the
+/// first one. The list must not be empty.
+pub async fn further_receptions(
+    conn: &mut Conn,
+    scope: &Scope,
+    first_ids: &[i64],
+) -> Result<Vec<(i64, ReceptionResponse)>> {
+    // The strength is in the text, which few events fill.
+    let rows: Vec<Row> = sql("SELECT ble_event_id, CAST(0 AS BIGINT) AS device_instance_id, hub_uuid, \
+         window_start, CAST(NULL AS TEXT) AS reading, observation_id, \
+         CASE WHEN OCTET_LENGTH(event) <= 4096 THEN event ELSE '' END AS event FROM ble_events \
+         WHERE tenant_uuid = $1 AND observation_id IN ")
+    .bind(scope.tenant_uuid())
+    .push_list(first_ids.iter().copied())
+    .push(" ORDER BY observation_id, ble_event_id LIMIT ")
+    .push_bind(MAX_FURTHER)
+    .all(conn)
+    .await?;
+    let response = |row: Row| {
+        let (ble_event_id, hub_uuid) = (row.ble_event_id, row.hub_uuid);
+        let first_id = row.observation_id?;
+        let rssi_dbm = row.reception().and_then(|reception| reception.rssi_dbm());
+        let received_at = Timestamp::from_micros(ble_event_id);
+        Some((first_id, ReceptionResponse { ble_event_id, hub_uuid, rssi_dbm, received_at }))
+    };
+    Ok(rows.into_iter().filter_map(response).collect())
 }
 
 /// The tenant's events of devices with ids above `after`, up to `last`, oldest first; of at most

@@ -46,7 +46,7 @@ impl SensorItemResponse {
             observed_at: reception.observed_at,
             received_at: Timestamp::from_micros(reception.ble_event_id),
             hub_uuid: reception.hub_uuid,
-            rssi_dbm: reception.strength.map(|strength| strength.mean.round() as i64),
+            rssi_dbm: reception.rssi_dbm(),
             units: reception.values.keys().filter_map(unit).collect(),
             values: reception.values,
         }
