@@ -70,8 +70,8 @@ pub fn period(every: i64, from: Option<Timestamp>, to: Option<Timestamp>, now: T
     let to = to.unwrap_or(now);
     let usual = (USUAL_BUCKETS * every).max(DAY_SECS).min((MAX_BUCKETS - 1) * every);
     let from = from.unwrap_or_else(|| to.plus_secs(-usual));
-    let slots = to.as_secs().div_euclid(every) - from.as_secs().div_euclid(every);
-    if slots > MAX_BUCKETS {
+    let last = to.plus_micros(-1).as_secs().div_euclid(every);
+    if last - from.as_secs().div_euclid(every) >= MAX_BUCKETS {
         let message =
             format!("there may be at most {MAX_BUCKETS} buckets; ask for longer ones, or for a shorter period");
         return Err(Error::field("every", message));
