@@ -7,7 +7,9 @@ use serde_json::json;
 
 use crate::app::App;
 use crate::db::{Db, partitions};
-use crate::domain::{accounts, certificates, hubs, jobs, releases, update_policies};
+use crate::domain::{
+    accounts, certificates, device_history, hubs, jobs, releases, unknown_advertisers, update_policies,
+};
 use crate::error::{Error, Result};
 use crate::tasks::{self, Done, Lane, NewTask, Task};
 use crate::{ingest, mail, retention};
@@ -23,6 +25,9 @@ const RELEASES: &str = "upkeep.releases";
 const HUB_JOBS: &str = "upkeep.hub_jobs";
 const HUB_REFRESHES: &str = "upkeep.hub_refreshes";
 const UPDATE_POLICIES: &str = "upkeep.update_policies";
+const SENSOR_ROLLUPS: &str = "upkeep.sensor_rollups";
+const OLD_ROLLUPS: &str = "upkeep.old_rollups";
+const UNKNOWN_ADVERTISERS: &str = "upkeep.unknown_advertisers";
 const UPLOAD_PACES: &str = "upkeep.upload_paces";
 
 const KINDS: &[&str] = &[
@@ -38,6 +43,9 @@ const KINDS: &[&str] = &[
     HUB_REFRESHES,
     UPDATE_POLICIES,
     UPLOAD_PACES,
+    SENSOR_ROLLUPS,
+    OLD_ROLLUPS,
+    UNKNOWN_ADVERTISERS,
 ];
 
 const EVERY_SECS: i64 = 3600;
@@ -45,6 +53,8 @@ const EVERY_SECS: i64 = 3600;
 const HUB_JOBS_EVERY_SECS: i64 = 10;
 /// How soon the hubs of a tenant have larger shares of its limit when others are gone.
 const UPLOAD_PACES_EVERY_SECS: i64 = 60;
+/// Values of devices that are in no rollup yet are read one by one.
+const SENSOR_ROLLUPS_EVERY_SECS: i64 = 600;
 /// How soon a rollout continues.
 const UPDATE_POLICIES_EVERY_SECS: i64 = 3;
 /// Jobs that one run expires, each in its own transaction.
@@ -61,6 +71,7 @@ const UPLOAD_KEYS_SECS: i64 = 7 * 24 * 3600;
 const UPKEEP_LANE: &str = "upkeep";
 const JOBS_LANE: &str = "jobs";
 const ROLLOUTS_LANE: &str = "rollouts";
+const ROLLUPS_LANE: &str = "rollups";
 
 /// All lanes of background work. `runners` limits the tasks of a lane that one replica runs at
 /// once.
@@ -68,6 +79,7 @@ pub const LANES: &[Lane] = &[
     Lane { name: UPKEEP_LANE, runners: 2 },
     Lane { name: JOBS_LANE, runners: 1 },
     Lane { name: ROLLOUTS_LANE, runners: 1 },
+    Lane { name: ROLLUPS_LANE, runners: 1 },
     Lane { name: retention::LANE, runners: 1 },
     Lane { name: mail::LANE, runners: 4 },
     Lane { name: accounts::LANE, runners: 2 },
@@ -77,6 +89,7 @@ fn lane_of(kind: &str) -> &'static str {
     match kind {
         HUB_JOBS => JOBS_LANE,
         UPDATE_POLICIES => ROLLOUTS_LANE,
+        SENSOR_ROLLUPS => ROLLUPS_LANE,
         kind if retention::KINDS.contains(&kind) => retention::LANE,
         _ => UPKEEP_LANE,
     }
@@ -138,12 +151,16 @@ async fn perform_upkeep(app: &App, kind: &str) -> Result<Done> {
             hubs::adjust_paces(app).await?;
             false
         }
+        SENSOR_ROLLUPS => device_history::roll_up(app).await?,
+        OLD_ROLLUPS => device_history::forget(app, now, CHUNK).await? >= CHUNK.unsigned_abs(),
+        UNKNOWN_ADVERTISERS => unknown_advertisers::forget(db, now, CHUNK).await? >= CHUNK.unsigned_abs(),
         _ => return Err(Error::internal("no such kind of upkeep")),
     };
     let pause_secs = match kind {
         HUB_JOBS => HUB_JOBS_EVERY_SECS,
         UPDATE_POLICIES => UPDATE_POLICIES_EVERY_SECS,
         UPLOAD_PACES => UPLOAD_PACES_EVERY_SECS,
+        SENSOR_ROLLUPS => SENSOR_ROLLUPS_EVERY_SECS,
         _ => EVERY_SECS,
     };
     Ok(Done::Again(if has_more { now } else { now.plus_secs(pause_secs) }))

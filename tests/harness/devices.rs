@@ -1,8 +1,10 @@
 //! Device models and devices of a tenant.
 
+use hub_cloud::db::sql;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use crate::app::TestApp;
 use crate::client::Call;
 use crate::people::Tenant;
 
@@ -26,4 +28,52 @@ async fn made(tenant: &Tenant, path: &str, body: Value, member: &str) -> Uuid {
 pub async fn make_device(tenant: &Tenant, device_uuid: Uuid, mut body: Value) -> Value {
     body["deviceUuid"] = json!(device_uuid);
     tenant.client.post("/tenant/devices").json(&body).call().await.expect(200).data()
+}
+
+/// Notes of the tenant's events after an id, in order, that they are of the device, and what they
+/// say. Returns their ids.
+pub async fn put_readings(
+    app: &TestApp,
+    tenant: &Tenant,
+    after: i64,
+    device_instance_id: i64,
+    device_uuid: Uuid,
+    values: &[Value],
+) -> Vec<i64> {
+    let mut tx = app.app.db.begin().await.expect("a transaction");
+    let ids: Vec<i64> = sql("SELECT ble_event_id FROM ble_events \
+         WHERE tenant_uuid = $1 AND ble_event_id > $2 ORDER BY ble_event_id")
+    .bind(tenant.tenant_uuid)
+    .bind(after)
+    .scalars(&mut tx)
+    .await
+    .expect("events");
+    assert_eq!(ids.len(), values.len());
+    for (id, values) in ids.iter().zip(values) {
+        let reading = json!({"deviceUuid": device_uuid, "protocolRevision": 3, "values": values}).to_string();
+        sql("UPDATE ble_events SET device_instance_id = $3, processing_status = 'DECODED', reading = $4 \
+             WHERE tenant_uuid = $1 AND ble_event_id = $2")
+        .bind(tenant.tenant_uuid)
+        .bind(*id)
+        .bind(device_instance_id)
+        .bind(reading)
+        .run(&mut tx)
+        .await
+        .expect("an update");
+    }
+    tx.commit_unaudited("a test").await.expect("a commit");
+    ids
+}
+
+/// Notes of an event that it is a further reception of a frame.
+pub async fn put_observation(app: &TestApp, tenant: &Tenant, ble_event_id: i64, first_id: i64) {
+    let mut tx = app.app.db.begin().await.expect("a transaction");
+    sql("UPDATE ble_events SET observation_id = $3 WHERE tenant_uuid = $1 AND ble_event_id = $2")
+        .bind(tenant.tenant_uuid)
+        .bind(ble_event_id)
+        .bind(first_id)
+        .run(&mut tx)
+        .await
+        .expect("an update");
+    tx.commit_unaudited("a test").await.expect("a commit");
 }

@@ -139,6 +139,12 @@ const VERSIONS: &[Version] = &[
         postgres: include_str!("../../../migrations/postgres/0021_readings.sql"),
         sqlite: include_str!("../../../migrations/sqlite/0021_readings.sql"),
     },
+    Version {
+        number: 22,
+        name: "device_history",
+        postgres: include_str!("../../../migrations/postgres/0022_device_history.sql"),
+        sqlite: include_str!("../../../migrations/sqlite/0022_device_history.sql"),
+    },
 ];
 
 fn migrator(text: impl Fn(&Version) -> &'static str) -> Migrator {

@@ -141,6 +141,13 @@ impl Page {
         Listed { items, total, link: links.join(", ") }
     }
 
+    /// The response of a list that has only one page.
+    pub fn listed_whole<T>(&self, items: Vec<T>) -> Listed<T> {
+        let total = i64::try_from(items.len()).unwrap_or(i64::MAX);
+        let uri = self.uri_of(1);
+        Listed { items, total, link: format!("<{uri}>; rel=\"first\", <{uri}>; rel=\"last\"") }
+    }
+
     fn uri_of(&self, number: i64) -> String {
         let others = self.uri.query().unwrap_or_default().split('&');
         let mut query: Vec<String> = others

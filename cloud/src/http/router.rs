@@ -14,9 +14,9 @@ use super::openapi::Documentation;
 use super::{health, hygiene, middleware, openapi};
 use crate::app::App;
 use crate::domain::{
-    accounts, api_keys, audit_logs, ble, certificates, claim_codes, desired_state, device_catalog, device_instances,
-    device_pages, diagnostics, hub_release, hubs, invitations, jobs, releases, setup_delegations, streams, telemetry,
-    tenant_deletion, tenants, transfers, update_policies,
+    accounts, api_keys, audit_logs, ble, certificates, claim_codes, desired_state, device_catalog, device_history,
+    device_instances, device_pages, diagnostics, hub_release, hubs, invitations, jobs, releases, setup_delegations,
+    streams, telemetry, tenant_deletion, tenants, transfers, unknown_advertisers, update_policies,
 };
 use crate::error::Error;
 
@@ -39,7 +39,9 @@ fn routes() -> ApiRouter<App> {
         .merge(setup_delegations::http::routes())
         .merge(telemetry::http::routes())
         .merge(device_instances::http::routes())
+        .merge(device_history::http::routes())
         .merge(ble::http::routes())
+        .merge(unknown_advertisers::http::routes())
         .merge(device_catalog::http::routes())
         .merge(device_pages::http::routes())
         .merge(releases::http::routes())

@@ -2,6 +2,7 @@
 //! nothing, and nothing may depend on the result. The identifiers are Bluetooth assigned numbers,
 //! and those that vendors have published.
 
+use hub_adverts::company::company_name;
 use hub_protocol::ble::{Advertisement, Payload};
 
 /// The most specific name: a format, else a vendor's kind of frame, else a service, else the
@@ -14,7 +15,7 @@ pub fn recognise(advertisement: &Advertisement) -> Option<&'static str> {
         .or_else(|| services().find_map(|(uuid, data)| format_of_service(uuid, data)))
         .or_else(|| services().find_map(|(uuid, _)| service_name(uuid)))
         .or_else(|| advertisement.service_uuids.iter().find_map(|uuid| service_name(uuid)))
-        .or_else(|| vendors().find_map(|(id, _)| company_name(id)))
+        .or_else(|| vendors().find_map(|(id, _)| company_name(u16::from_str_radix(id, 16).ok()?)))
 }
 
 fn format_of_service(uuid: &str, data: &Payload) -> Option<&'static str> {
@@ -124,71 +125,6 @@ fn service_name(uuid: &str) -> Option<&'static str> {
         "fee0" | "fee1" => "Amazfit",
         "fff6" => "Matter",
         "6e400001-b5a3-f393-e0a9-e50e24dcca9e" => "Nordic UART",
-        _ => return None,
-    })
-}
-
-fn company_name(id: &str) -> Option<&'static str> {
-    Some(match id {
-        "0001" => "Nokia",
-        "0002" => "Intel",
-        "0003" => "IBM",
-        "0004" => "Toshiba",
-        "0006" => "Microsoft",
-        "000a" | "001d" => "Qualcomm",
-        "000d" => "Texas Instruments",
-        "000f" => "Broadcom",
-        "0010" => "Mitel",
-        "0015" => "RTX",
-        "0030" => "ST Microelectronics",
-        "0046" => "MediaTek",
-        "004c" => "Apple",
-        "0056" | "012d" => "Sony",
-        "0057" => "Harman",
-        "0059" => "Nordic Semiconductor",
-        "005d" => "Realtek",
-        "0065" => "HP",
-        "006b" => "Polar",
-        "0075" => "Samsung",
-        "0076" => "Creative",
-        "0078" => "Nike",
-        "0087" => "Garmin",
-        "009e" => "Bose",
-        "00c4" => "LG",
-        "00c7" => "Quuppa",
-        "00cc" => "Beats",
-        "00e0" => "Google",
-        "0100" => "TomTom",
-        "0118" => "Radius Networks",
-        "0131" => "Cypress",
-        "0157" => "Amazfit",
-        "015d" => "Estimote",
-        "0171" => "Amazon",
-        "0180" => "Gigaset",
-        "01a9" => "Canon",
-        "01ab" => "Meta",
-        "01da" => "Logitech",
-        "022b" => "Tesla",
-        "027d" => "Huawei",
-        "02e1" => "Victron Energy",
-        "02e5" => "Espressif",
-        "02ff" => "Silicon Labs",
-        "038f" => "Xiaomi",
-        "0397" => "LEGO",
-        "0399" => "Nikon",
-        "03da" => "EnOcean",
-        "0499" => "Ruuvi",
-        "0553" => "Nintendo",
-        "05a7" => "Sonos",
-        "0600" => "iRobot",
-        "0643" => "Makita",
-        "06d5" => "Sensirion",
-        "0757" => "ELA Innovation",
-        "07a2" => "Roku",
-        "0822" => "Adafruit",
-        "089c" => "Embedded Devices",
-        "0969" => "SwitchBot",
-        "0ba9" => "Shelly",
         _ => return None,
     })
 }

@@ -6,6 +6,7 @@ pub mod advertisement;
 pub mod builtin;
 mod bytes;
 pub mod catalog;
+pub mod company;
 mod crypto;
 pub mod frame;
 pub mod language;

@@ -1,6 +1,8 @@
 //! `/v1/ble/events/**`, `/tenant/ble/events/**` (lists) and `/tenant/ble-query/events/**` (pages of
 //! the same records).
 
+use std::collections::HashMap;
+
 use aide::axum::ApiRouter;
 use aide::axum::routing::{get_with, post_with};
 use axum::extract::{FromRef, State};
@@ -13,12 +15,15 @@ use serde::Deserialize;
 
 use super::check::{self, Checked};
 use super::read::Found;
+use super::receptions::further_receptions;
 use super::store::{self, Filter};
-use super::{BleEventDetailResponse, BleEventResponse, DeliveryStatus, StoredEvent};
+use super::{
+    BleEventDetailResponse, BleEventResponse, DeliveryStatus, MAX_RECEPTIONS, ReceptionResponse, StoredEvent, View,
+};
 use crate::authn::Authn;
 use crate::authz::{Authorized, Scope, permission as perm};
 use crate::core::Core;
-use crate::db::Direction;
+use crate::db::{Conn, Direction};
 use crate::domain::recognition::{Recognition, TenantCatalog};
 use crate::error::{Error, Result};
 use crate::http::answer::{Answer, Created};
@@ -209,6 +214,9 @@ pub struct ListQuery {
     device_instance_id: Option<i64>,
     /// Only events with this processing status.
     processing_status: Option<ProcessingStatus>,
+    /// `receptions`, which is meant when absent: each event as a hub received it. `observations`:
+    /// events of one frame, heard by several hubs, as one.
+    view: Option<View>,
 }
 
 /// What `/tenant/ble-query/events` may be narrowed by.
@@ -227,6 +235,9 @@ pub struct PageQuery {
     processing_status: Option<ProcessingStatus>,
     /// Only events with this delivery status.
     delivery_status: Option<DeliveryStatus>,
+    /// `receptions`, which is meant when absent: each event as a hub received it. `observations`:
+    /// events of one frame, heard by several hubs, as one.
+    view: Option<View>,
 }
 
 /// What to include.
@@ -238,8 +249,29 @@ pub struct DetailQuery {
     include_raw: bool,
 }
 
-fn responses(events: Vec<StoredEvent>) -> Result<Vec<BleEventResponse>> {
-    events.into_iter().map(StoredEvent::response).collect()
+/// The events of a page; observations with all of their receptions.
+async fn responses(
+    conn: &mut Conn,
+    scope: &Scope,
+    view: View,
+    events: Vec<StoredEvent>,
+) -> Result<Vec<BleEventResponse>> {
+    let mut responses: Vec<BleEventResponse> = events.into_iter().map(StoredEvent::response).collect::<Result<_>>()?;
+    let ids: Vec<i64> = responses.iter().map(|response| response.ble_event_id).collect();
+    if view == View::Receptions || ids.is_empty() {
+        return Ok(responses);
+    }
+    let mut further: HashMap<i64, Vec<ReceptionResponse>> = HashMap::new();
+    for (first_id, reception) in further_receptions(conn, scope, &ids).await? {
+        further.entry(first_id).or_default().push(reception);
+    }
+    for response in &mut responses {
+        let mut receptions = vec![response.reception()];
+        receptions.extend(further.remove(&response.ble_event_id).unwrap_or_default());
+        receptions.truncate(MAX_RECEPTIONS);
+        response.receptions = Some(receptions);
+    }
+    Ok(responses)
 }
 
 async fn list(
@@ -255,10 +287,11 @@ async fn list(
         device_instance_id: query.device_instance_id,
         processing_status: query.processing_status,
         delivery_status: None,
+        view: query.view.unwrap_or_default(),
     };
     let mut conn = ingest.core.db.read().await?;
     let (events, total) = store::list(&mut conn, &auth.scope, &filter, Direction::Descending, page.slice()).await?;
-    Ok(page.listed(responses(events)?, total))
+    Ok(page.listed(responses(&mut conn, &auth.scope, filter.view, events).await?, total))
 }
 
 async fn query(
@@ -275,10 +308,11 @@ async fn query(
         device_instance_id: query.device_instance_id,
         processing_status: query.processing_status,
         delivery_status: query.delivery_status,
+        view: query.view.unwrap_or_default(),
     };
     let mut conn = ingest.core.db.read().await?;
     let (events, total) = store::list(&mut conn, &auth.scope, &filter, direction, page.slice()).await?;
-    Ok(Answer(page.page_of(responses(events)?, total)))
+    Ok(Answer(page.page_of(responses(&mut conn, &auth.scope, filter.view, events).await?, total)))
 }
 
 async fn find(ingest: &Ingest, scope: &Scope, ble_event_id: i64) -> Result<StoredEvent> {

@@ -5,6 +5,7 @@ mod check;
 pub mod http;
 mod read;
 mod reading;
+mod receptions;
 mod store;
 
 use hub_protocol::ble::Advertisement;
@@ -15,7 +16,8 @@ use uuid::Uuid;
 
 use crate::error::{Error, Result};
 use crate::ingest::Record;
-pub use reading::{CounterStatus, MeasurementResponse, Reading};
+pub use reading::{CounterStatus, MeasurementResponse, Reading, split_key, unit_of};
+pub use receptions::{Reception, Strength, receptions_after, receptions_of};
 pub use store::{StoredEvent, after};
 
 /// Whether an event has reached its destinations.
@@ -34,6 +36,33 @@ pub enum DeliveryStatus {
     Dead,
 }
 
+/// What an item of a list is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(rename = "BleEventView")]
+pub enum View {
+    /// Each event as a hub received it.
+    #[default]
+    Receptions,
+    /// Events that are of one frame as one: the first of them.
+    Observations,
+}
+
+/// One of the receptions of a frame.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ReceptionResponse {
+    /// The event.
+    #[schemars(range(min = 1))]
+    pub ble_event_id: i64,
+    /// The hub that received it.
+    pub hub_uuid: HubUuid,
+    /// How strongly, in dBm; of a window, the mean. Null if it is not known.
+    pub rssi_dbm: Option<i64>,
+    /// When the service received it.
+    pub received_at: Timestamp,
+}
+
 /// One BLE event as lists and streams show it.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -45,6 +74,15 @@ pub struct BleEventResponse {
     pub received_at: Timestamp,
     /// The hub that uploaded it.
     pub hub_uuid: HubUuid,
+    /// The model of the device that sent it; null if it is not known.
+    pub device_uuid: Option<Uuid>,
+    /// The values that were read from it.
+    pub measurements: Vec<MeasurementResponse>,
+    /// The revision of the protocol that read it; null if none did.
+    pub protocol_revision: Option<i64>,
+    /// What is wrong with its counter, if anything is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub counter_status: Option<CounterStatus>,
     /// What the service has made of it.
     #[schemars(with = "crate::ingest::ProcessingStatus")]
     pub processing_status: String,
@@ -61,7 +99,14 @@ pub struct BleEventResponse {
     /// Of a windowed upload: what was received from the device in the window.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<WindowResponse>,
+    /// With `view=observations`, in lists: all receptions of the frame, this one first; 64 at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = MAX_RECEPTIONS))]
+    pub receptions: Option<Vec<ReceptionResponse>>,
 }
+
+/// Receptions of one frame that a list shows.
+pub const MAX_RECEPTIONS: usize = 64;
 
 /// What was received from one device between two times.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -162,18 +207,40 @@ impl StoredEvent {
                 (event.event_uuid, event.observed_at, None)
             }
         };
+        let reading: Reading = match self.reading.as_deref() {
+            Some(reading) => serde_json::from_str(reading).map_err(parse_failed)?,
+            None => Reading::default(),
+        };
         // The service may have recognised a device that the hub did not.
         advertisement.device_instance_id = self.device_instance_id;
         Ok(BleEventResponse {
             ble_event_id: self.ble_event_id,
             received_at: Timestamp::from_micros(self.ble_event_id),
             hub_uuid: self.hub_uuid,
+            device_uuid: self.reading.is_some().then_some(reading.device_uuid),
+            measurements: reading.measurements(),
+            protocol_revision: reading.protocol_revision,
+            counter_status: reading.counter_status,
             processing_status: self.processing_status,
             delivery_status: self.delivery_status,
             event_uuid,
             observed_at,
             advertisement,
             window,
+            receptions: None,
         })
+    }
+}
+
+impl BleEventResponse {
+    /// It as one of the receptions of its frame.
+    fn reception(&self) -> ReceptionResponse {
+        let mean = self.window.as_ref().map(|window| window.rssi_mean.round() as i64);
+        ReceptionResponse {
+            ble_event_id: self.ble_event_id,
+            hub_uuid: self.hub_uuid,
+            rssi_dbm: mean.or(self.advertisement.rssi.map(i64::from)).filter(|dbm| *dbm != 127),
+            received_at: self.received_at,
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use hub_protocol::{HubUuid, TenantUuid, Timestamp};
 
-use super::DeliveryStatus;
+use super::{DeliveryStatus, View};
 use crate::authz::Scope;
 use crate::db::{Conn, Direction, Log, LogRange, Slice, Sql, sql};
 use crate::error::Result;
@@ -34,6 +34,7 @@ pub struct Filter {
     pub device_instance_id: Option<i64>,
     pub processing_status: Option<ProcessingStatus>,
     pub delivery_status: Option<DeliveryStatus>,
+    pub view: View,
 }
 
 const COLUMNS: &str = "ble_event_id, hub_uuid, device_instance_id, processing_status, \
@@ -73,7 +74,10 @@ fn narrowed(scope: &Scope, filter: &Filter) -> Sql {
             DeliveryStatus::Dead => " AND delivery_status = 'DEAD'",
         });
     }
-    query
+    match filter.view {
+        View::Receptions => query,
+        View::Observations => query.push(" AND observation_id IS NULL"),
+    }
 }
 
 /// The events by their time of receipt, and how many there are.

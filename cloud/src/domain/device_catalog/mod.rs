@@ -3,6 +3,7 @@
 //! devices than how many there are.
 
 mod compiled;
+mod draft;
 pub mod http;
 mod identifiers;
 mod models;

@@ -11,7 +11,7 @@ use super::identifiers::{self, NewIdentifier};
 use super::protocols::{self, ProtocolKind};
 use super::store::models::ModelRow;
 use super::store::protocols::ProtocolRow;
-use super::{MAX_ITEMS, Stored, changed_text, filled, store};
+use super::{MAX_ITEMS, Stored, changed_text, draft, filled, store};
 use crate::audit::Audit;
 use crate::authz::Scope;
 use crate::core::Core;
@@ -154,17 +154,32 @@ fn not_found() -> Error {
     Error::not_found("device model")
 }
 
+/// What a model is made from, besides what is given.
+#[derive(Debug, Default)]
+pub struct Source {
+    /// The key of a model of the library.
+    pub template: Option<String>,
+    /// The address of an unknown advertiser.
+    pub unknown: Option<String>,
+}
+
 /// Creates a model, with the identifiers, the protocol and the metrics of a model of the library if
-/// `template` names one.
-pub async fn create(core: &Core, scope: &Scope, template: Option<&str>, given: Given) -> Result<ModelRow> {
-    let template = template.map(|key| library::model(key).ok_or_else(|| unknown_template(key))).transpose()?;
-    if template.is_none() && given.name.is_none() {
-        return Err(Error::field("name", "is required unless `template` is given"));
+/// `template` names one; else with the identifier of an unknown advertiser, if one is named.
+pub async fn create(core: &Core, scope: &Scope, source: Source, given: Given) -> Result<ModelRow> {
+    let find = |key: &str| library::model(key).ok_or_else(|| unknown_template(key));
+    let template = source.template.as_deref().map(find).transpose()?;
+    if template.is_none() && source.unknown.is_none() && given.name.is_none() {
+        return Err(Error::field("name", "is required unless `template` or `fromUnknown` is given"));
     }
     let now = core.clock.now();
+    let draft = match source.unknown.as_deref() {
+        Some(address) => Some(draft::of_unknown(core, scope, address, template, now).await?),
+        None => None,
+    };
+    let (drafted_name, drafted) = draft.map(|draft| (draft.name, draft.identifiers)).unwrap_or_default();
     let blank = ModelRow {
         device_uuid: Uuid::now_v7(),
-        name: template.map(|model| model.name.clone()).unwrap_or_default(),
+        name: template.map(|model| model.name.clone()).or(drafted_name).unwrap_or_default(),
         brand: template.map(|model| model.brand.clone()),
         model: template.map(|model| model.model.clone()),
         category: template.map(|model| model.category.clone()),
@@ -183,7 +198,8 @@ pub async fn create(core: &Core, scope: &Scope, template: Option<&str>, given: G
     };
     let mut row = given.applied_to(&blank);
     let definitions = template.map(|model| model.identifier_definitions.as_slice()).unwrap_or_default();
-    let identifiers = definitions.iter().map(NewIdentifier::of_template).collect::<Result<Vec<_>>>()?;
+    let mut identifiers = definitions.iter().map(NewIdentifier::of_template).collect::<Result<Vec<_>>>()?;
+    identifiers.extend(drafted);
 
     let mut tx = super::begin(core, scope).await?;
     if store::models::count(&mut tx, scope).await? >= MAX_MODELS {

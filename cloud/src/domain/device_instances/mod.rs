@@ -12,9 +12,9 @@ mod keys;
 pub mod states;
 mod store;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
-use hub_protocol::{HubUuid, Timestamp, text_enum};
+use hub_protocol::{HubUuid, TenantUuid, Timestamp, text_enum};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -461,4 +461,20 @@ fn not_found() -> Error {
 /// had any.
 pub async fn forget_keys(tx: &mut Tx, scope: &Scope) -> Result<u64> {
     store::forget_keys(tx, scope).await
+}
+
+/// Those of these that are devices of the tenant.
+pub async fn existing(conn: &mut Conn, tenant_uuid: TenantUuid, device_instance_ids: &[i64]) -> Result<HashSet<i64>> {
+    store::existing(conn, tenant_uuid, device_instance_ids).await
+}
+
+/// How often the tenant's device sends, in seconds, if that is known: learned, or of its model.
+pub async fn interval_secs(conn: &mut Conn, scope: &Scope, device_instance_id: i64) -> Result<Option<i64>> {
+    let interval = store::interval_secs(conn, scope, device_instance_id).await?;
+    interval.ok_or_else(not_found)
+}
+
+/// Fails unless the device is the tenant's.
+pub async fn require(conn: &mut Conn, scope: &Scope, device_instance_id: i64) -> Result<()> {
+    interval_secs(conn, scope, device_instance_id).await.map(|_| ())
 }

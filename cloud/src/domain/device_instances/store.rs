@@ -1,8 +1,8 @@
 //! SQL of device instances and of what was last heard of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
-use hub_protocol::{HubUuid, Timestamp};
+use hub_protocol::{HubUuid, TenantUuid, Timestamp};
 use serde_json::json;
 use sqlx::types::Json;
 use uuid::Uuid;
@@ -200,6 +200,36 @@ pub async fn lock(tx: &mut Tx, scope: &Scope, device_instance_id: i64) -> Result
         .optional(tx)
         .await?;
     row.map(Row::into_instance).transpose()
+}
+
+/// Instances that one statement looks for.
+const IDS: usize = 500;
+
+/// Those of these that are the tenant's.
+pub async fn existing(conn: &mut Conn, tenant_uuid: TenantUuid, ids: &[i64]) -> Result<HashSet<i64>> {
+    let mut found = HashSet::new();
+    for some in ids.chunks(IDS) {
+        let ids: Vec<i64> = sql("SELECT device_instance_id FROM device_instances \
+             WHERE tenant_uuid = $1 AND device_instance_id IN ")
+        .bind(tenant_uuid)
+        .push_list(some.iter().copied())
+        .scalars(conn)
+        .await?;
+        found.extend(ids);
+    }
+    Ok(found)
+}
+
+/// The learned interval, or that of the model; the outer None if there is no such instance.
+pub async fn interval_secs(conn: &mut Conn, scope: &Scope, device_instance_id: i64) -> Result<Option<Option<i64>>> {
+    sql("SELECT COALESCE(s.interval_secs, (SELECT m.expected_interval_secs FROM device_models m \
+         WHERE m.device_uuid = i.device_uuid)) FROM device_instances i \
+         LEFT JOIN device_states s ON s.device_instance_id = i.device_instance_id \
+         WHERE i.tenant_uuid = $1 AND i.device_instance_id = $2")
+    .bind(scope.tenant_uuid())
+    .bind(device_instance_id)
+    .optional_scalar(conn)
+    .await
 }
 
 /// The tenant's instances, counted up to a limit.

@@ -71,6 +71,14 @@ pub async fn require_past_or_present(conn: &mut Conn, scope: &Scope, hub_uuid: H
     }
 }
 
+/// When these hubs were last in contact, as far as they are the tenant's.
+pub async fn last_seen(conn: &mut Conn, scope: &Scope, hub_uuids: &[HubUuid]) -> Result<BTreeMap<HubUuid, Timestamp>> {
+    match hub_uuids.is_empty() {
+        true => Ok(BTreeMap::new()),
+        false => store::last_seen(conn, scope, hub_uuids).await,
+    }
+}
+
 /// Locks a hub of the tenant, or fails with 404. Nobody else changes the hub or what depends on it
 /// until the transaction ends.
 pub async fn lock(tx: &mut Tx, scope: &Scope, hub_uuid: HubUuid) -> Result<Addressee> {

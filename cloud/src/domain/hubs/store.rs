@@ -1,5 +1,7 @@
 //! SQL of hubs.
 
+use std::collections::BTreeMap;
+
 use hub_protocol::claim::OperatingSystem;
 use hub_protocol::{HubUuid, TenantUuid, Timestamp, UserUuid};
 use serde_json::Value;
@@ -537,4 +539,15 @@ pub async fn release_all(tx: &mut Tx, scope: &Scope, now: Timestamp) -> Result<u
         .bind(now)
         .execute(tx)
         .await
+}
+
+/// When these hubs were last in contact. The list must not be empty.
+pub async fn last_seen(conn: &mut Conn, scope: &Scope, hub_uuids: &[HubUuid]) -> Result<BTreeMap<HubUuid, Timestamp>> {
+    let rows: Vec<(HubUuid, Timestamp)> = sql("SELECT hub_uuid, last_seen_at FROM hubs \
+         WHERE tenant_uuid = $1 AND last_seen_at IS NOT NULL AND hub_uuid IN ")
+    .bind(scope.tenant_uuid())
+    .push_list(hub_uuids.iter().copied())
+    .all(conn)
+    .await?;
+    Ok(rows.into_iter().collect())
 }

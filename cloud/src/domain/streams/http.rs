@@ -14,7 +14,8 @@ use axum::http::header;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use hub_protocol::{HubUuid, Timestamp};
-use schemars::json_schema;
+use schemars::{JsonSchema, json_schema};
+use serde::Deserialize;
 use serde_json::json;
 
 use super::Streams;
@@ -23,7 +24,7 @@ use super::subscription::{Subject, Subscription};
 use crate::authn::Authn;
 use crate::authz::{Authorized, permission as perm};
 use crate::core::Core;
-use crate::domain::ble::BleEventResponse;
+use crate::domain::ble::{BleEventResponse, View};
 use crate::domain::hubs;
 use crate::domain::jobs::HubJobEventResponse;
 use crate::domain::telemetry::HubLogResponse;
@@ -31,7 +32,7 @@ use crate::error::{Error, Result};
 use crate::http::answer::typed_response;
 use crate::http::connection::Connection;
 use crate::http::describe::{header_parameter, headers, may_fail};
-use crate::http::extract::Path;
+use crate::http::extract::{Path, Query};
 use crate::http::operation::operation_failing;
 use crate::http::paths::HubPath;
 
@@ -139,14 +140,25 @@ impl OperationInput for ResumeAfter {
     }
 }
 
+/// What of the events is streamed.
+#[derive(Debug, Deserialize, JsonSchema)]
+struct ViewQuery {
+    /// `receptions`, which is meant when absent, or `observations`: of a frame that several hubs
+    /// received, only the first reception.
+    view: Option<View>,
+}
+
 async fn ble_events(
     auth: Authorized<perm::BleRead>,
     State(streams): State<Streams>,
     connection: Connection,
+    Query(ViewQuery { view }): Query<ViewQuery>,
     ResumeAfter(after): ResumeAfter,
 ) -> Result<EventStream<BleEventResponse>> {
     let Authorized { scope, caller, .. } = auth;
-    let subscription = Subscription::open(streams, scope, caller, connection, Subject::BLE_EVENTS, after).await?;
+    let subscription =
+        Subscription::open(streams, scope, caller, connection, Subject::ble_events(view.unwrap_or_default()), after)
+            .await?;
     Ok(EventStream::new(subscription))
 }
 

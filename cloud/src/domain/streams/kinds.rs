@@ -132,22 +132,22 @@ impl Streamed for HubJobEventResponse {
 }
 
 fn ble_frame(event: StoredEvent) -> Result<RecordFrame> {
-    let (id, hub_uuid) = (event.ble_event_id, event.hub_uuid);
-    Ok((id, hub_uuid, frame(id, &event.response()?)?))
+    let (id, hub_uuid, is_repeat) = (event.ble_event_id, event.hub_uuid, event.observation_id.is_some());
+    Ok(RecordFrame { id, hub_uuid, is_repeat, text: text(id, &event.response()?)? })
 }
 
 fn log_frame(record: StoredRecord) -> Result<RecordFrame> {
     let (id, hub_uuid) = (record.id, record.hub_uuid);
-    Ok((id, hub_uuid, frame(id, &HubLogResponse::from(record))?))
+    Ok(RecordFrame { id, hub_uuid, is_repeat: false, text: text(id, &HubLogResponse::from(record))? })
 }
 
 fn job_event_frame(event: StoredJobEvent) -> Result<RecordFrame> {
     let (id, hub_uuid) = (event.hub_job_event_id, event.hub_uuid);
-    Ok((id, hub_uuid, frame(id, &event.response()?)?))
+    Ok(RecordFrame { id, hub_uuid, is_repeat: false, text: text(id, &event.response()?)? })
 }
 
 /// One server-sent event. Its id is the time at which the record was received.
-fn frame<T: Streamed>(id: i64, data: &T) -> Result<String> {
+fn text<T: Streamed>(id: i64, data: &T) -> Result<String> {
     let data = serde_json::to_string(data).map_err(Error::internal)?;
     Ok(format!("id: {}\nevent: {}\ndata: {data}\n\n", Timestamp::from_micros(id), T::EVENT))
 }

@@ -33,8 +33,15 @@ const BATCH_RECORDS: usize = 500;
 /// Bytes of a batch, except for a single larger record.
 const BATCH_BYTES: usize = 256 * 1024;
 
-/// A record as an event of the stream: its id, its hub, and the text to send.
-type RecordFrame = (i64, HubUuid, String);
+/// A record as an event of the stream.
+struct RecordFrame {
+    id: i64,
+    hub_uuid: HubUuid,
+    /// Of a BLE event: whether another reception of the same frame came first.
+    is_repeat: bool,
+    /// The text to send.
+    text: String,
+}
 
 /// Shared by all subscribers of one tenant and record kind.
 struct Channel {
@@ -54,6 +61,7 @@ struct Batch {
 struct Frame {
     id: i64,
     hub_uuid: HubUuid,
+    is_repeat: bool,
     bytes: Bytes,
 }
 
@@ -102,13 +110,13 @@ impl Channels {
 impl Batch {
     /// None if `hold` finds no memory for it.
     fn new(records: Vec<RecordFrame>, hold: impl FnOnce(Bytes) -> Option<Bytes>) -> Option<Self> {
-        let bytes = hold(records.iter().map(|(_, _, frame)| frame.as_str()).collect::<String>().into())?;
+        let bytes = hold(records.iter().map(|record| record.text.as_str()).collect::<String>().into())?;
         let mut start = 0;
         let frames = records
             .into_iter()
-            .map(|(id, hub_uuid, frame)| {
-                let end = start + frame.len();
-                let frame = Frame { id, hub_uuid, bytes: bytes.slice(start..end) };
+            .map(|RecordFrame { id, hub_uuid, is_repeat, text }| {
+                let end = start + text.len();
+                let frame = Frame { id, hub_uuid, is_repeat, bytes: bytes.slice(start..end) };
                 start = end;
                 frame
             })

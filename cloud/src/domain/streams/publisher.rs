@@ -170,12 +170,12 @@ fn in_batches(frames: Vec<RecordFrame>) -> impl Iterator<Item = Vec<RecordFrame>
     let mut frames = frames.into_iter().peekable();
     std::iter::from_fn(move || {
         let mut batch = vec![frames.next()?];
-        let mut bytes = batch.iter().map(|(_, _, frame)| frame.len()).sum::<usize>();
-        while let Some((_, _, frame)) = frames.peek()
+        let mut bytes = batch.iter().map(|frame| frame.text.len()).sum::<usize>();
+        while let Some(frame) = frames.peek()
             && batch.len() < BATCH_RECORDS
-            && bytes + frame.len() <= BATCH_BYTES
+            && bytes + frame.text.len() <= BATCH_BYTES
         {
-            bytes += frame.len();
+            bytes += frame.text.len();
             batch.extend(frames.next());
         }
         Some(batch)

@@ -13,8 +13,9 @@ use tokio::time::{Instant, Interval, MissedTickBehavior};
 use super::guard::{self, Guard, Reader, Watch};
 use super::kinds::{self, Span, Stored, StreamKind};
 use super::slots::Slot;
-use super::{Batch, Frame, Streams};
+use super::{Batch, Streams};
 use crate::authz::{Caller, Scope};
+use crate::domain::ble::View;
 use crate::domain::tenants;
 use crate::error::Result;
 use crate::http::connection::Connection;
@@ -31,21 +32,31 @@ const RETRY: Bytes = Bytes::from_static(b"retry: 1000\n\n");
 pub struct Subject {
     description: &'static StreamKind,
     hub_uuid: Option<HubUuid>,
+    /// Only first receptions, of BLE events.
+    only_first: bool,
 }
 
 impl Subject {
-    pub const BLE_EVENTS: Self = Self { description: &kinds::BLE_EVENTS, hub_uuid: None };
+    pub const fn ble_events(view: View) -> Self {
+        let only_first = matches!(view, View::Observations);
+        Self { description: &kinds::BLE_EVENTS, hub_uuid: None, only_first }
+    }
 
     pub const fn logs_of(hub_uuid: HubUuid) -> Self {
-        Self { description: &kinds::LOGS, hub_uuid: Some(hub_uuid) }
+        Self { description: &kinds::LOGS, hub_uuid: Some(hub_uuid), only_first: false }
     }
 
     pub const fn job_events_of(hub_uuid: HubUuid) -> Self {
-        Self { description: &kinds::JOB_EVENTS, hub_uuid: Some(hub_uuid) }
+        Self { description: &kinds::JOB_EVENTS, hub_uuid: Some(hub_uuid), only_first: false }
     }
 
-    fn includes(&self, frame: &Frame) -> bool {
-        self.hub_uuid.is_none_or(|hub_uuid| frame.hub_uuid == hub_uuid)
+    fn includes(&self, hub_uuid: HubUuid, is_repeat: bool) -> bool {
+        self.hub_uuid.is_none_or(|wanted| hub_uuid == wanted) && !(self.only_first && is_repeat)
+    }
+
+    /// Whether it is every record of its kind.
+    const fn is_all(&self) -> bool {
+        self.hub_uuid.is_none() && !self.only_first
     }
 }
 
@@ -136,9 +147,11 @@ impl Subscription {
                     match stored {
                         Ok(stored) => {
                             self.cursor = stored.last_id.unwrap_or(self.stored_to);
-                            if !stored.frames.is_empty() {
-                                let frames = stored.frames.into_iter().map(|(_, _, frame)| frame);
-                                return Some(frames.collect::<String>().into());
+                            let frames = stored.frames.into_iter();
+                            let wanted = frames.filter(|frame| self.subject.includes(frame.hub_uuid, frame.is_repeat));
+                            let text: String = wanted.map(|frame| frame.text).collect();
+                            if !text.is_empty() {
+                                return Some(text.into());
                             }
                         }
                         Err(error) => {
@@ -168,13 +181,13 @@ impl Subscription {
         let (first, last) = (batch.frames.first()?, batch.frames.last()?);
         let cursor = self.cursor;
         self.cursor = cursor.max(last.id);
-        if first.id > cursor && self.subject.hub_uuid.is_none() {
+        if first.id > cursor && self.subject.is_all() {
             return Some(batch.bytes.clone());
         }
         let selected: Vec<&[u8]> = batch
             .frames
             .iter()
-            .filter(|frame| frame.id > cursor && self.subject.includes(frame))
+            .filter(|frame| frame.id > cursor && self.subject.includes(frame.hub_uuid, frame.is_repeat))
             .map(|frame| &*frame.bytes)
             .collect();
         (!selected.is_empty()).then(|| selected.concat().into())
@@ -182,7 +195,7 @@ impl Subscription {
 
     /// Reads the next stored records. Boxed: it runs rarely, and a stream stays open long.
     fn read(&self) -> BoxFuture<'static, Result<Stored>> {
-        let Subject { description, hub_uuid } = self.subject;
+        let Subject { description, hub_uuid, .. } = self.subject;
         let (after, last) = (self.cursor, self.stored_to);
         let span = Span { tenant_uuid: self.tenant_uuid, hub_uuid, after, last, max_bytes: READ_BYTES };
         let core = self.streams.core.clone();

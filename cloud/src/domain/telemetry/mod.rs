@@ -13,7 +13,7 @@ use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
-pub use store::{StoredRecord, logs_after};
+pub use store::{StoredRecord, logs_after, samples};
 
 /// Records in one upload.
 const MAX_RECORDS: usize = 1000;

@@ -89,6 +89,46 @@ impl List<'_> {
     }
 }
 
+/// Records that one statement looks for.
+const SAMPLES: usize = 50;
+/// Larger records are no reports of the agent.
+const MAX_SAMPLE_BYTES: i64 = 64 * 1024;
+
+/// The first telemetry record of the tenant's hub in each of these ranges of ids, whose ends are not
+/// included.
+pub async fn samples(
+    conn: &mut Conn,
+    tenant_uuid: TenantUuid,
+    hub_uuid: HubUuid,
+    ranges: &[(i64, i64)],
+    mut take: impl FnMut(Timestamp, &str),
+) -> Result<()> {
+    for some in ranges.chunks(SAMPLES) {
+        let mut query = sql("SELECT hub_telemetry_id AS id, hub_uuid, body FROM hub_telemetry \
+             WHERE tenant_uuid = $1 AND hub_uuid = $2 AND hub_telemetry_id IN (")
+        .bind(tenant_uuid)
+        .bind(hub_uuid);
+        for (at, (from, to)) in some.iter().enumerate() {
+            query = query
+                .push(if at > 0 { ", " } else { "" })
+                .push(
+                    "(SELECT MIN(hub_telemetry_id) FROM hub_telemetry \
+                     WHERE tenant_uuid = $1 AND hub_uuid = $2 AND hub_telemetry_id >= ",
+                )
+                .push_bind(*from)
+                .push(" AND hub_telemetry_id < ")
+                .push_bind(*to)
+                .push(")");
+        }
+        let records: Vec<StoredRecord> =
+            query.push(") AND OCTET_LENGTH(body) <= ").push_bind(MAX_SAMPLE_BYTES).all(conn).await?;
+        for record in records {
+            take(Timestamp::from_micros(record.id), &record.body);
+        }
+    }
+    Ok(())
+}
+
 /// The log entries of one of the tenant's hubs, or of all, in a range of their ids, oldest first.
 pub async fn logs_after(
     conn: &mut Conn,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::super::models::{
-    self, Given, MAX_INTERVAL_SECS, Metric, MetricKind, POWER_DBM, UNKNOWN_POWER_DBM, filled_aliases,
+    self, Given, MAX_INTERVAL_SECS, Metric, MetricKind, POWER_DBM, Source, UNKNOWN_POWER_DBM, filled_aliases,
 };
 use super::super::store::{self, models::ModelRow};
 use super::super::{MAX_ITEMS, MAX_NAME_CHARS, MAX_TEXT_CHARS};
@@ -37,7 +37,7 @@ where
             get_with(list, operation("deviceCatalog.list", TAG, "Device models, newest first")).post_with(
                 create,
                 operation_failing(
-                    &[409],
+                    &[404, 409],
                     "deviceCatalog.create",
                     TAG,
                     "Create a device model, of its own or from the library",
@@ -175,7 +175,11 @@ pub struct CreateDeviceRequest {
     /// A model of the library, such as `ruuvi/ruuvitag`, whose identifiers, protocol and metrics
     /// the new model gets. They can be changed afterwards.
     template: Option<String>,
-    /// A name for people; required without a template.
+    /// The address of an advertiser of `GET /tenant/ble/unknown`. Without a template, the model gets
+    /// its name and an identifier that fits what it advertised.
+    #[schemars(regex(pattern = hub_protocol::patterns::ADDRESS))]
+    from_unknown: Option<String>,
+    /// A name for people; required without a template and without an unknown advertiser.
     #[schemars(length(min = 1, max = MAX_NAME_CHARS), regex(pattern = hub_protocol::patterns::FILLED_LINE))]
     name: Option<String>,
     /// Who sells it.
@@ -328,7 +332,8 @@ async fn create(
         reference_power_dbm: request.reference_power_dbm,
         metrics: request.metrics,
     };
-    let row = models::create(&core, &auth.scope, request.template.as_deref(), given.checked()?).await?;
+    let source = Source { template: request.template, unknown: request.from_unknown };
+    let row = models::create(&core, &auth.scope, source, given.checked()?).await?;
     Ok(Answer(row.into()))
 }
 

@@ -1,0 +1,160 @@
+//! `/tenant/devices/{deviceInstanceId}/sensor-data`, `/receptions` and `/timeline`.
+
+use aide::axum::ApiRouter;
+use aide::axum::routing::get_with;
+use axum::extract::{FromRef, State};
+use hub_protocol::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::DAY_SECS;
+use super::buckets::{self, SensorBucketResponse};
+use super::reader::{Device, Period};
+use super::receptions::{self, DeviceReceptionsResponse};
+use super::sensor_data::{self, SensorItemResponse};
+use super::timeline::{self, MAX_SECS, TimelinePeriodResponse};
+use crate::authn::Authn;
+use crate::authz::{Authorized, permission as perm};
+use crate::core::Core;
+use crate::domain::device_instances;
+use crate::error::{Error, Result};
+use crate::http::answer::Answer;
+use crate::http::check::searched;
+use crate::http::extract::{Path, Query};
+use crate::http::operation::operation;
+use crate::http::page::{Listed, Page};
+use crate::http::paths::DevicePath;
+
+const TAG: &str = "tenant-devices";
+
+pub fn routes<S>() -> ApiRouter<S>
+where
+    S: Clone + Send + Sync + 'static,
+    Core: FromRef<S>,
+    Authn: FromRef<S>,
+{
+    ApiRouter::new()
+        .api_route(
+            "/tenant/devices/{deviceInstanceId}/sensor-data",
+            get_with(
+                sensor_data,
+                operation("devices.listSensorData", TAG, "The values of a device, latest first, or in buckets"),
+            ),
+        )
+        .api_route(
+            "/tenant/devices/{deviceInstanceId}/receptions",
+            get_with(
+                receptions,
+                operation("devices.listReceptions", TAG, "The hubs that received a device, and how strongly"),
+            ),
+        )
+        .api_route(
+            "/tenant/devices/{deviceInstanceId}/timeline",
+            get_with(
+                timeline,
+                operation("devices.getTimeline", TAG, "When a device was heard or silent, or no hub was listening"),
+            ),
+        )
+}
+
+const MAX_QUANTITY_CHARS: usize = 100;
+
+/// Which values are listed.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct SensorDataQuery {
+    /// Only values observed at this time or later. In buckets, when absent: as many before `to` as
+    /// 500 buckets last, but a day at least, and 4,999 buckets at most.
+    from: Option<Timestamp>,
+    /// Only values observed before this time; until now when absent.
+    to: Option<Timestamp>,
+    /// Only this quantity, or one of several as `quantity[index]`.
+    #[schemars(length(max = MAX_QUANTITY_CHARS), regex(pattern = hub_protocol::patterns::LINE))]
+    quantity: Option<String>,
+    /// Answers buckets of this length instead, all on one page: 10s to 1d, such as `30s`, `5m`,
+    /// `1h` or `1d`. They begin at multiples of it since 1970.
+    #[schemars(regex(pattern = "^[0-9]+[smhd]$"))]
+    every: Option<String>,
+}
+
+/// An item, or a bucket where `every` is given.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum SensorDataResponse {
+    /// The values of one reception.
+    Item(SensorItemResponse),
+    /// The values of a quantity within a time.
+    Bucket(SensorBucketResponse),
+}
+
+/// Which time is looked at.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct PeriodQuery {
+    /// Where it begins; a day before `to` when absent.
+    from: Option<Timestamp>,
+    /// Where it ends, not included; now when absent.
+    to: Option<Timestamp>,
+}
+
+impl PeriodQuery {
+    /// A period that ends now at the latest.
+    fn period(self, now: Timestamp) -> Period {
+        let to = self.to.unwrap_or(now).min(now);
+        let from = self.from.unwrap_or_else(|| to.plus_secs(-DAY_SECS));
+        Period { from, to: to.max(from) }
+    }
+}
+
+async fn sensor_data(
+    auth: Authorized<perm::DevicesRead>,
+    State(core): State<Core>,
+    Path(DevicePath { device_instance_id }): Path<DevicePath>,
+    page: Page,
+    Query(query): Query<SensorDataQuery>,
+) -> Result<Listed<SensorDataResponse>> {
+    let mut conn = core.db.read().await?;
+    device_instances::require(&mut conn, &auth.scope, device_instance_id).await?;
+    let device = Device { tenant_uuid: auth.scope.tenant_uuid(), device_instance_id };
+    let quantity = match searched(query.quantity.as_deref(), MAX_QUANTITY_CHARS) {
+        Ok(quantity) => quantity,
+        Err(_) => return Err(Error::field("quantity", "must be the name of a quantity")),
+    };
+    if let Some(every) = query.every.as_deref() {
+        let every = buckets::length(every)?;
+        let period = buckets::period(every, query.from, query.to, core.clock.now())?;
+        let buckets = buckets::read(&mut conn, device, period, every, quantity).await?;
+        return Ok(page.listed_whole(buckets.into_iter().map(SensorDataResponse::Bucket).collect()));
+    }
+    let between = (query.from, query.to);
+    let (items, total) = sensor_data::read(&mut conn, device, between, quantity, page.slice()).await?;
+    Ok(page.listed(items.into_iter().map(SensorDataResponse::Item).collect(), total))
+}
+
+async fn receptions(
+    auth: Authorized<perm::DevicesRead>,
+    State(core): State<Core>,
+    Path(DevicePath { device_instance_id }): Path<DevicePath>,
+    Query(query): Query<PeriodQuery>,
+) -> Result<Answer<Vec<DeviceReceptionsResponse>>> {
+    let mut conn = core.db.read().await?;
+    device_instances::require(&mut conn, &auth.scope, device_instance_id).await?;
+    let device = Device { tenant_uuid: auth.scope.tenant_uuid(), device_instance_id };
+    let period = query.period(core.clock.now());
+    Ok(Answer(receptions::read(&mut conn, device, period).await?))
+}
+
+async fn timeline(
+    auth: Authorized<perm::DevicesRead>,
+    State(core): State<Core>,
+    Path(DevicePath { device_instance_id }): Path<DevicePath>,
+    Query(query): Query<PeriodQuery>,
+) -> Result<Answer<Vec<TimelinePeriodResponse>>> {
+    let mut conn = core.db.read().await?;
+    let interval = device_instances::interval_secs(&mut conn, &auth.scope, device_instance_id).await?;
+    let device = Device { tenant_uuid: auth.scope.tenant_uuid(), device_instance_id };
+    let now = core.clock.now();
+    let period = query.period(now);
+    if period.to.as_secs() - period.from.as_secs() > MAX_SECS {
+        return Err(Error::field("from", "must not be more than 31 days before `to`"));
+    }
+    Ok(Answer(timeline::read(&mut conn, &auth.scope, device, period, interval, now).await?))
+}

@@ -1,0 +1,22 @@
+//! What was heard of a device over time: its values, raw and in buckets, the hubs that received it,
+//! and when it was silent. All of it is read from stored events. Rollups by the hour make long
+//! periods fast; they follow the log, and events that are in no rollup yet are read themselves.
+
+mod buckets;
+mod hour;
+pub mod http;
+mod listening;
+mod reader;
+mod receptions;
+mod rollup;
+mod sensor_data;
+mod spans;
+mod store;
+mod timeline;
+
+pub use rollup::{forget, roll_up};
+
+const HOUR_SECS: i64 = 3600;
+const DAY_SECS: i64 = 24 * 3600;
+/// Events that one request reads at most.
+const MAX_EVENTS: i64 = 100_000;
