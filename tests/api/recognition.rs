@@ -188,3 +188,30 @@ async fn receptions_of_one_frame_are_one_observation(backend: Backend) {
     let firsts: Vec<Option<i64>> = stored(&app).await.into_iter().map(|event| event.3).collect();
     assert!(firsts[0].is_none() && firsts[1].is_some() && firsts[2].is_none(), "{firsts:?}");
 }
+
+on_each_database!(unknown_advertisers_come_to_the_inbox);
+async fn unknown_advertisers_come_to_the_inbox(backend: Backend) {
+    let app = TestApp::new(backend).await;
+    let tenant = Tenant::create(&app.client()).await;
+    let hub = SimulatedHub::claim(&tenant).await;
+    let rotating = ["4A:11:22:33:44:55", "4B:11:22:33:44:55", "4C:11:22:33:44:55"];
+    let addresses = rotating.iter().chain([&ADDRESS, &ADDRESS]);
+    upload(&hub, addresses.map(|address| event(address, PLAIN, -60, secs_ago(5))).collect()).await;
+    let started_at = std::time::Instant::now();
+    let inbox = loop {
+        let inbox: Value = tenant.client.get("/tenant/ble/unknown").call().await.expect(200).data();
+        let is_there = inbox.as_array().is_some_and(|inbox| !inbox.is_empty());
+        if is_there || started_at.elapsed().as_secs() > 20 {
+            break inbox;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+    };
+    let counts: BTreeMap<bool, &Value> = inbox
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|advertiser| (advertiser["address"] == ADDRESS, &advertiser["count"]))
+        .collect();
+    assert_eq!(counts, BTreeMap::from([(true, &json!(2)), (false, &json!(3))]), "{inbox}");
+    assert!(inbox.to_string().contains("bthome/v2"), "{inbox}");
+}

@@ -54,7 +54,7 @@ pub trait Derived: Send + Sync {
     ) -> BoxFuture<'a, Result<()>>;
 
     /// The transaction of the last call of `write` was committed.
-    fn committed(&self);
+    fn committed(&self, now: Timestamp);
 
     /// Whether something is still to be written.
     fn is_waiting(&self) -> bool;

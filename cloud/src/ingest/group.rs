@@ -90,7 +90,7 @@ pub(super) async fn commit(core: &Core, group: &[Pending], memory: Memory<'_>) -
     memory.derived.write(&mut tx, &heard, Due::Now, now).await?;
     let touched = touch_hubs(&mut tx, group, &verdicts, memory.touches, now).await?;
     tx.commit_unaudited("uploads are data, not changes by an actor").await?;
-    memory.derived.committed();
+    memory.derived.committed(now);
 
     for ((tenant_uuid, _), charge) in charges {
         usages.entry(tenant_uuid).and_modify(|usage| usage.add(charge));

@@ -122,8 +122,10 @@ impl Writer {
                         biased;
                         first = self.queue.recv() => first,
                         () = core.stop_ingest.cancelled() => None,
-                        () = tokio::time::sleep(IDLE_WRITE), if self.derived.is_waiting() => {
-                            self.write_derived(core, Due::Now).await;
+                        () = tokio::time::sleep(IDLE_WRITE) => {
+                            if self.derived.is_waiting() {
+                                self.write_derived(core, Due::Now).await;
+                            }
                             continue;
                         }
                     }
@@ -163,7 +165,7 @@ impl Writer {
             tx.commit_unaudited("what follows from uploads is data, as they are").await
         };
         match write.await {
-            Ok(()) => self.derived.committed(),
+            Ok(()) => self.derived.committed(core.clock.now()),
             Err(error) => tracing::debug!(%error, "cannot write what is known of devices"),
         }
     }

@@ -189,10 +189,13 @@ async fn submit(
     let result =
         BleUploadResult { accepted: i64::try_from(records.len()).unwrap_or(i64::MAX), rejected, duplicate: false };
     let answer = serde_json::to_string(&result).map_err(Error::internal)?;
-    let heard = found.settle(recognition, &hub, &mut records).await?;
-    let kind = Kind::BleEvents;
+    let (heard, unknown) = found.settle(recognition, &hub, &mut records).await?;
+    let (sender, kind) = (hub.clone(), Kind::BleEvents);
     let upload = Upload { hub, kind, key: Some(key), records, heard, answer, agent_version: None };
     let receipt = ingest.submit_held(upload, held).await?;
+    if !receipt.duplicate {
+        recognition.note_unknown(&sender, unknown);
+    }
     let result = match receipt.duplicate {
         false => result,
         true => BleUploadResult { duplicate: true, ..serde_json::from_str(&receipt.answer).map_err(Error::internal)? },

@@ -11,7 +11,7 @@ use super::reading::CounterStatus;
 use crate::authn::hub::Hub;
 use crate::domain::device_instances::ActivationKind;
 use crate::domain::device_instances::heard::Changes;
-use crate::domain::recognition::{Counter, Recognition, TenantCatalog};
+use crate::domain::recognition::{Counter, Recognition, Sightings, TenantCatalog};
 use crate::error::{Error, Result};
 use crate::ingest::{Heard, Observation, ProcessingStatus, Record};
 
@@ -25,6 +25,8 @@ pub struct Found {
     changes: Changes,
     /// Events that have to be read again once the changes are carried out.
     again: Vec<(usize, Event)>,
+    /// Advertisers of which no model is known.
+    unknown: Sightings,
 }
 
 /// An event as recognition sees it.
@@ -39,6 +41,8 @@ impl Found {
     pub fn add(&mut self, catalog: &TenantCatalog, checked: Checked, records: &mut Vec<Record>, mut record: Record) {
         record.device_instance_id = checked.device_instance_id;
         if catalog.catalog.is_empty() {
+            let Checked { observed_at, rssi_dbm, frame, .. } = checked;
+            frame.with(|frame| self.unknown.add(frame, &record.text, rssi_dbm, observed_at));
             return records.push(record);
         }
         let event = Event { observed_at: checked.observed_at, rssi_dbm: checked.rssi_dbm, frame: checked.frame };
@@ -61,7 +65,10 @@ impl Found {
                 record.observation = Some(Observation { hash, observed_at: *observed_at, has_sequence });
             }
             record.processing_status = match read.status {
-                Status::Unmatched => ProcessingStatus::Unmatched,
+                Status::Unmatched => {
+                    self.unknown.add(frame, &record.text, *rssi_dbm, *observed_at);
+                    ProcessingStatus::Unmatched
+                }
                 Status::Matched => ProcessingStatus::Matched,
                 Status::Decoded => ProcessingStatus::Decoded,
                 Status::Failed => ProcessingStatus::Failed,
@@ -86,8 +93,13 @@ impl Found {
     }
 
     /// Carries out what the events change of devices, and finds events that may be recordings.
-    /// Returns what the records say of devices.
-    pub async fn settle(mut self, recognition: &Recognition, hub: &Hub, records: &mut [Record]) -> Result<Vec<Heard>> {
+    /// Returns what the records say of devices, and the unknown advertisers.
+    pub async fn settle(
+        mut self,
+        recognition: &Recognition,
+        hub: &Hub,
+        records: &mut [Record],
+    ) -> Result<(Vec<Heard>, Sightings)> {
         if !self.changes.is_empty() {
             let changes = std::mem::take(&mut self.changes);
             recognition.apply(hub, ActivationKind::Upload, &changes).await?;
@@ -113,7 +125,7 @@ impl Found {
             }
         }
         self.heard.sort_by_key(|(_, heard)| heard.observed_at);
-        Ok(self.heard.into_iter().map(|(_, heard)| heard).collect())
+        Ok((self.heard.into_iter().map(|(_, heard)| heard).collect(), self.unknown))
     }
 }
 

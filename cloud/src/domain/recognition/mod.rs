@@ -5,10 +5,12 @@ mod states;
 #[cfg(test)]
 mod tests;
 mod tracked;
+mod unknown;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, PoisonError, RwLock};
 
+use futures_util::future::BoxFuture;
 use hub_adverts::builtin::noise;
 use hub_adverts::catalog::{Catalog, KeyUse, Read};
 use hub_adverts::resolvable::{is_non_resolvable, is_resolvable};
@@ -23,12 +25,15 @@ use crate::audit::Audit;
 use crate::authn::hub::Hub;
 use crate::authz::Scope;
 use crate::core::Core;
+use crate::db::Tx;
 use crate::domain::device_instances::heard::{self, Changes, NewDevice};
 use crate::domain::device_instances::{ActivationKind, ActivationStatus, Beacon, BindKeyStatus};
 use crate::domain::{device_catalog, device_instances};
 use crate::error::Result;
-use crate::ingest::Derived;
+use crate::ingest::{Derived, Due, HeardUpload};
 use states::States;
+use unknown::Unknown;
+pub use unknown::{Sighting, Sightings};
 
 /// The most tenants whose catalog is kept compiled.
 const MAX_TENANTS: usize = 4096;
@@ -64,17 +69,24 @@ impl Slot {
 pub struct Recognition {
     core: Core,
     slots: Arc<Cache<TenantUuid, Arc<Slot>>>,
-    states: Arc<States>,
+    derived: Arc<DeviceRows>,
+}
+
+/// What the writer of uploads writes with them.
+#[derive(Default)]
+struct DeviceRows {
+    states: States,
+    unknown: Unknown,
 }
 
 impl Recognition {
     pub fn new(core: &Core) -> Self {
-        Self { core: core.clone(), slots: Arc::new(Cache::new(MAX_TENANTS)), states: Arc::default() }
+        Self { core: core.clone(), slots: Arc::new(Cache::new(MAX_TENANTS)), derived: Arc::default() }
     }
 
     /// What the writer of uploads writes with them.
     pub fn derived(&self) -> Arc<dyn Derived> {
-        self.states.clone()
+        self.derived.clone()
     }
 
     /// The tenant's catalog as of the last change that this process knows of.
@@ -139,16 +151,23 @@ impl Recognition {
         heard::apply(&self.core, &Scope::of_hub(hub), hub.hub_uuid, kind, changes).await
     }
 
+    /// Adds the advertisers of a stored upload of which no model is known.
+    pub fn note_unknown(&self, hub: &Hub, sightings: Sightings) {
+        if !sightings.is_empty() {
+            self.derived.unknown.note(hub.tenant_uuid, hub.hub_uuid, sightings);
+        }
+    }
+
     /// Which of these events may be recordings, since their authenticated counter went back.
     pub async fn replayed(&self, hub: &Hub, counters: &[Counter]) -> Result<Vec<bool>> {
-        let unknown = self.states.unknown(counters.iter().map(|counter| counter.device_instance_id));
+        let unknown = self.derived.states.unknown(counters.iter().map(|counter| counter.device_instance_id));
         if !unknown.is_empty() {
             let mut conn = self.core.db.read().await?;
-            self.states.load(&mut conn, hub.tenant_uuid, &unknown).await?;
+            self.derived.states.load(&mut conn, hub.tenant_uuid, &unknown).await?;
         }
         let now = self.core.clock.now();
         let is_replayed = |counter: &Counter| {
-            self.states.is_replayed(counter.device_instance_id, counter.sequence, counter.observed_at.min(now))
+            self.derived.states.is_replayed(counter.device_instance_id, counter.sequence, counter.observed_at.min(now))
         };
         let replayed: Vec<bool> = counters.iter().map(is_replayed).collect();
         let mut devices: Vec<i64> = counters
@@ -159,7 +178,7 @@ impl Recognition {
             .collect();
         devices.sort_unstable();
         devices.dedup();
-        devices.retain(|id| self.states.may_audit_replay(*id, now));
+        devices.retain(|id| self.derived.states.may_audit_replay(*id, now));
         for id in devices.into_iter().take(MAX_REPLAYS_AUDITED) {
             self.audit_replay(hub, id, now).await?;
         }
@@ -170,6 +189,30 @@ impl Recognition {
         let tx = self.core.db.begin().await?;
         let audit = Audit::new(&Scope::of_hub(hub), "device.counter_replayed", device_instance_id, now);
         tx.commit(audit.with(json!({"hubUuid": hub.hub_uuid}))).await
+    }
+}
+
+impl Derived for DeviceRows {
+    fn write<'a>(
+        &'a self,
+        tx: &'a mut Tx,
+        heard: &'a [HeardUpload<'a>],
+        due: Due,
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            self.states.write(tx, heard, due, now).await?;
+            self.unknown.write(tx, due == Due::All, now).await
+        })
+    }
+
+    fn committed(&self, now: Timestamp) {
+        self.states.committed();
+        self.unknown.committed(now);
+    }
+
+    fn is_waiting(&self) -> bool {
+        self.states.is_waiting() || self.unknown.is_waiting()
     }
 }
 

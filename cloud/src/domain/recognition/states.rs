@@ -4,7 +4,6 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use futures_util::future::BoxFuture;
 use hub_adverts::Sequence;
 use hub_protocol::{TenantUuid, Timestamp};
 
@@ -12,7 +11,7 @@ use super::tracked::Tracked;
 use crate::db::{Conn, Tx};
 use crate::domain::device_instances::states;
 use crate::error::Result;
-use crate::ingest::{Derived, Due, HeardUpload};
+use crate::ingest::{Due, HeardUpload};
 
 /// A device's row is written at most this often.
 const WRITE_INTERVAL_MICROS: i64 = 3_000_000;
@@ -107,7 +106,8 @@ impl States {
         found
     }
 
-    async fn write_due(&self, tx: &mut Tx, heard: &[HeardUpload<'_>], due: Due, now: Timestamp) -> Result<()> {
+    /// Adds what was heard, and writes the rows that are due.
+    pub async fn write(&self, tx: &mut Tx, heard: &[HeardUpload<'_>], due: Due, now: Timestamp) -> Result<()> {
         let due = self.hear(heard, due, now);
         for part in due.chunks(MAX_ROWS) {
             self.write_rows(tx, part).await?;
@@ -131,20 +131,9 @@ impl States {
         }
         states::store(tx, &given).await
     }
-}
 
-impl Derived for States {
-    fn write<'a>(
-        &'a self,
-        tx: &'a mut Tx,
-        heard: &'a [HeardUpload<'a>],
-        due: Due,
-        now: Timestamp,
-    ) -> BoxFuture<'a, Result<()>> {
-        Box::pin(self.write_due(tx, heard, due, now))
-    }
-
-    fn committed(&self) {
+    /// What was written is committed.
+    pub fn committed(&self) {
         let mut devices = self.lock();
         for (entry, at) in std::mem::take(&mut devices.writing) {
             devices.due.remove(&entry);
@@ -154,7 +143,7 @@ impl Derived for States {
         }
     }
 
-    fn is_waiting(&self) -> bool {
+    pub fn is_waiting(&self) -> bool {
         !self.lock().due.is_empty()
     }
 }
