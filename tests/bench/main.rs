@@ -3,6 +3,7 @@
 
 mod audit;
 mod auth;
+mod decoding;
 mod desired;
 mod fleet;
 mod group_commit;
@@ -21,6 +22,7 @@ const HELP: &str = "\
 usage: bench [NAME...] [--backend sqlite|postgres] [--full]
 
   ingest        a fleet's uploads of 50 events, beside the same rows written straight into the database
+  decoding      uploads to tenants that know the devices, beside uploads to tenants that know none
   group-commit  uploads of one event, 200 in flight, beside one transaction for each
   stream        time from upload to subscriber under load, and memory of idle subscribers
   desired       hubs that wait for their desired state: memory, CPU, and the time until one has a job
@@ -46,8 +48,8 @@ fn main() {
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
-            "ingest" | "group-commit" | "retention" | "stream" | "desired" | "auth" | "audit" | "memory"
-            | "release" | "start" => names.push(argument),
+            "ingest" | "decoding" | "group-commit" | "retention" | "stream" | "desired" | "auth" | "audit"
+            | "memory" | "release" | "start" => names.push(argument),
             "--full" => is_full = true,
             "--backend" => match arguments.next().as_deref() {
                 Some("sqlite") => backends.retain(|backend| *backend == Backend::Sqlite),
@@ -68,6 +70,9 @@ fn main() {
         for backend in backends {
             if wanted("ingest") {
                 ingest::run(backend).await;
+            }
+            if wanted("decoding") {
+                decoding::run(backend).await;
             }
             if wanted("group-commit") {
                 group_commit::run(backend).await;
