@@ -15,8 +15,8 @@ pub const RECORD_BYTES: i64 = 128;
 pub struct AgedLog {
     pub table: &'static str,
     pub id: &'static str,
-    /// The column that holds the record.
-    pub text: &'static str,
+    /// What the record counts, besides [`RECORD_BYTES`].
+    pub bytes: &'static str,
     /// A further condition for the deletion of records received before a time. It ends where the
     /// time is to follow; a `)` closes it.
     pub only_if: Option<&'static str>,
@@ -59,9 +59,9 @@ impl AgedLog {
              CAST(COALESCE(SUM(size), 0) AS BIGINT) AS bytes, MIN(id) AS first_id, \
              MAX(id) AS last_id FROM (SELECT ")
         .push(self.id)
-        .push(" AS id, octet_length(")
-        .push(self.text)
-        .push(") + ")
+        .push(" AS id, ")
+        .push(self.bytes)
+        .push(" + ")
         .push_number(RECORD_BYTES)
         .push(" AS size ");
         let statement = self.push_records(statement, tenant_uuid, from_id);

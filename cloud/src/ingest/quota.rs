@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use hub_protocol::{TenantUuid, Timestamp};
 
-use super::{Kind, Refusal, Upload};
+use super::{Kind, Record, Refusal, Upload};
 use crate::config::QuotaConfig;
 use crate::db::aged::RECORD_BYTES;
 use crate::db::bulk::{Bulk, Column};
@@ -31,7 +31,7 @@ pub(super) struct Charge {
 
 impl Charge {
     pub fn of(upload: &Upload) -> Self {
-        let stored = upload.records.iter().map(|record| counted(&record.text)).sum();
+        let stored = upload.records.iter().map(counted_record).sum();
         // The key is stored for a week, with the response.
         let key = upload.key.as_ref().map_or(0, |key| counted(key) + counted(&upload.answer));
         Self { stored, day: stored + key }
@@ -41,6 +41,11 @@ impl Charge {
         self.stored += other.stored;
         self.day += other.day;
     }
+}
+
+/// With what was read from it.
+fn counted_record(record: &Record) -> i64 {
+    counted(&record.text) + record.reading.as_deref().map_or(0, |text| i64::try_from(text.len()).unwrap_or(0))
 }
 
 fn counted(text: &str) -> i64 {

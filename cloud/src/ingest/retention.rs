@@ -8,9 +8,15 @@ use crate::db::aged::AgedLog;
 use crate::db::{Conn, sql};
 use crate::error::Result;
 
-const BLE_EVENTS: AgedLog = AgedLog { table: "ble_events", id: "ble_event_id", text: "event", only_if: None };
-const LOGS: AgedLog = AgedLog { table: "hub_logs", id: "hub_log_id", text: "body", only_if: None };
-const TELEMETRY: AgedLog = AgedLog { table: "hub_telemetry", id: "hub_telemetry_id", text: "body", only_if: None };
+const BLE_EVENTS: AgedLog = AgedLog {
+    table: "ble_events",
+    id: "ble_event_id",
+    bytes: "octet_length(event) + COALESCE(octet_length(reading), 0)",
+    only_if: None,
+};
+const LOGS: AgedLog = AgedLog { table: "hub_logs", id: "hub_log_id", bytes: "octet_length(body)", only_if: None };
+const TELEMETRY: AgedLog =
+    AgedLog { table: "hub_telemetry", id: "hub_telemetry_id", bytes: "octet_length(body)", only_if: None };
 
 /// The table of a kind; none of a kind that another subject stores.
 pub const fn log_of(kind: Kind) -> Option<AgedLog> {

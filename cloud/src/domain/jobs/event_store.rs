@@ -76,7 +76,7 @@ pub async fn after(
 pub const AGED_LOG: AgedLog = AgedLog {
     table: "hub_job_events",
     id: "hub_job_event_id",
-    text: "body",
+    bytes: "octet_length(body)",
     only_if: Some(
         " AND EXISTS (SELECT 1 FROM hub_jobs job \
          WHERE job.hub_job_uuid = hub_job_events.hub_job_uuid AND job.finished_at < ",
