@@ -78,7 +78,7 @@ pub(super) async fn commit(core: &Core, group: &[Pending], memory: Memory<'_>) -
     let now = core.clock.now();
     let refused = tokens_not_in_force(&mut tx, group).await?;
     let in_force: Vec<bool> = group.iter().map(|pending| !refused.contains(&token_of(pending))).collect();
-    let ranges = advance_clocks(&mut tx, group, &in_force, now).await?;
+    let ranges = advance_clocks(core, &mut tx, group, &in_force, now).await?;
     let tenants = ranges.keys().map(|(tenant_uuid, _)| *tenant_uuid);
     let mut usages = quota::usages(&mut tx, memory.usages, tenants, now).await?;
     let (mut verdicts, exhausted) = admit(core, group, &in_force, &ranges, usages.clone(), now);
@@ -158,11 +158,13 @@ struct ClockRow {
     upload_limit: Option<i64>,
     stored_bytes_limit: Option<i64>,
     bytes_per_day_limit: Option<i64>,
+    catalog_revision: Option<i64>,
 }
 
 /// Counts the requests and issues ids for all records that may be stored. An id that is not used
 /// leaves a gap, which is harmless. Returns the tenants' limits too, which saves a query.
 async fn advance_clocks(
+    core: &Core,
     tx: &mut Tx,
     group: &[Pending],
     in_force: &[bool],
@@ -205,7 +207,10 @@ async fn advance_clocks(
                (SELECT tenants.stored_bytes_limit FROM tenants \
                 WHERE tenants.tenant_uuid = upload_clocks.tenant_uuid) AS stored_bytes_limit, \
                (SELECT tenants.bytes_per_day_limit FROM tenants \
-                WHERE tenants.tenant_uuid = upload_clocks.tenant_uuid) AS bytes_per_day_limit",
+                WHERE tenants.tenant_uuid = upload_clocks.tenant_uuid) AS bytes_per_day_limit, \
+               (SELECT catalog_revisions.revision FROM catalog_revisions \
+                WHERE catalog_revisions.tenant_uuid = upload_clocks.tenant_uuid) \
+               AS catalog_revision",
     }
     .returning(tx)
     .await?;
@@ -214,6 +219,8 @@ async fn advance_clocks(
         let Some(kind) = Kind::from_name(&row.kind) else { continue };
         let key = (row.tenant_uuid, kind);
         let Some((requests, ids)) = requested.get(&key) else { continue };
+        // Another replica may have changed the catalog: the next upload is read with the new one.
+        core.catalog_revisions.note(row.tenant_uuid, row.catalog_revision.unwrap_or(0));
         let range = Range {
             previous_id: row.previous_id,
             first_id: row.last_id - ids + 1,
