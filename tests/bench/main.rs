@@ -3,6 +3,7 @@
 
 mod audit;
 mod auth;
+mod decode;
 mod decoding;
 mod desired;
 mod fleet;
@@ -22,6 +23,8 @@ const HELP: &str = "\
 usage: bench [NAME...] [--backend sqlite|postgres] [--full]
 
   ingest        a fleet's uploads of 50 events, beside the same rows written straight into the database
+  decode        what an advertisement costs to read; `tests/bench/decode` compares it with decoders in Python
+  recognise     the same among few and among many models and devices
   decoding      uploads to tenants that know the devices, beside uploads to tenants that know none
   group-commit  uploads of one event, 200 in flight, beside one transaction for each
   stream        time from upload to subscriber under load, and memory of idle subscribers
@@ -48,7 +51,7 @@ fn main() {
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
-            "ingest" | "decoding" | "group-commit" | "retention" | "stream" | "desired" | "auth" | "audit"
+            "ingest" | "decode" | "recognise" | "decoding" | "group-commit" | "retention" | "stream" | "desired" | "auth" | "audit"
             | "memory" | "release" | "start" => names.push(argument),
             "--full" => is_full = true,
             "--backend" => match arguments.next().as_deref() {
@@ -65,6 +68,12 @@ fn main() {
     }
     service::raise_file_limit();
     let wanted = |name: &str| names.is_empty() || names.iter().any(|given| given == name);
+    if wanted("decode") {
+        decode::decode();
+    }
+    if wanted("recognise") {
+        decode::recognise();
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
         for backend in backends {
