@@ -4,6 +4,7 @@
 //! oldest advertisements are dropped and counted.
 
 mod bluez;
+mod events;
 mod health;
 mod outlet;
 pub mod recognise;

@@ -4,14 +4,15 @@
 
 use std::collections::hash_map::{Entry, RandomState};
 use std::collections::{BTreeMap, HashMap};
-use std::hash::{BuildHasher, Hash, Hasher};
+use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use hub_protocol::Timestamp;
-use hub_protocol::ble::{Advertisement, BleDeviceWindow, BleEvent, Payload};
+use hub_protocol::ble::{Advertisement, BleDeviceWindow, Payload};
 
+use super::events::Events;
 use super::health::Health;
 use super::outlet::HeardSender;
 use super::types::{Heard, HeardWindow, RadioConfig};
@@ -30,6 +31,10 @@ pub struct Pipeline {
     dedup: Dedup,
     window: Option<Window>,
     hasher: RandomState,
+    /// What is hashed of an advertisement.
+    hashed: Vec<u8>,
+    /// Events that are not in `ready` yet.
+    events: Events,
     ready: Vec<Heard>,
     /// Advertisements by adapter since the last flush. There are few adapters: a list is the
     /// fastest map.
@@ -45,6 +50,8 @@ impl Pipeline {
             dedup: Dedup::new(config.dedup_window, MAX_REMEMBERED),
             window: config.report_window.map(|length| Window::new(length, config.least_window_micros.clone())),
             hasher: RandomState::new(),
+            hashed: Vec::new(),
+            events: Events::default(),
             ready: Vec::new(),
             counts: Vec::new(),
             health,
@@ -62,19 +69,23 @@ impl Pipeline {
             Some((_, count)) => *count += 1,
             None => self.counts.push((adapter.to_owned(), 1)),
         }
-        let payload = payload_hash(&self.hasher, advertisement);
+        let (device, payload) = hashes(&self.hasher, &mut self.hashed, adapter, advertisement);
         if self.single_events && self.dedup.is_new(payload, at) {
-            self.ready.push(Heard::Event(BleEvent {
-                event_uuid: None,
-                observed_at: at,
-                payload: advertisement.clone(),
-            }));
+            self.events.push(at, advertisement);
+            if self.events.is_full() {
+                self.end_list();
+            }
         }
         if let Some(window) = &mut self.window {
             self.ready.extend(window.close_if_due(at).map(Heard::Window));
-            let device = self.hasher.hash_one((adapter, advertisement.address.as_str()));
             window.add(device, payload, at, advertisement);
         }
+    }
+
+    fn end_list(&mut self) {
+        // The next list is probably as long.
+        let next = Events::with_capacity(self.events.len());
+        self.ready.push(Heard::Events(std::mem::replace(&mut self.events, next)));
     }
 
     /// Delivers what has gathered, and the window if it has ended.
@@ -82,6 +93,9 @@ impl Pipeline {
         for (adapter, count) in self.counts.iter_mut().filter(|(_, count)| *count > 0) {
             self.health.heard(adapter, now, *count);
             *count = 0;
+        }
+        if self.events.len() > 0 {
+            self.end_list();
         }
         if let Some(window) = &mut self.window {
             self.ready.extend(window.close_if_due(now).map(Heard::Window));
@@ -104,29 +118,68 @@ impl Pipeline {
     }
 }
 
-/// The advertiser and everything it sent, but not the signal strength or the adapter.
-fn payload_hash(hasher: &RandomState, advertisement: &Advertisement) -> u64 {
-    let mut state = hasher.build_hasher();
-    advertisement.address.hash(&mut state);
-    advertisement.name.hash(&mut state);
-    advertisement.tx_power.hash(&mut state);
-    advertisement.manufacturer_data.hash(&mut state);
-    advertisement.service_data.hash(&mut state);
-    advertisement.service_uuids.hash(&mut state);
-    state.finish()
+/// Of the advertiser and the adapter; and of the advertiser and everything it sent, but not the
+/// signal strength or the adapter. Hashed from one piece each: many small ones take thrice as long.
+fn hashes(hasher: &RandomState, bytes: &mut Vec<u8>, adapter: &str, advertisement: &Advertisement) -> (u64, u64) {
+    let hash = |pieces: &[&[u8]]| {
+        let mut state = hasher.build_hasher();
+        pieces.iter().for_each(|piece| state.write(piece));
+        state.finish()
+    };
+    let device = hash(&[adapter.as_bytes(), &[0], advertisement.address.as_bytes()]);
+    bytes.clear();
+    // The length before each part: no two payloads have the same bytes.
+    let mut part = |part: &[u8]| {
+        bytes.extend_from_slice(&(part.len() as u32).to_le_bytes());
+        bytes.extend_from_slice(part);
+    };
+    part(advertisement.address.as_bytes());
+    part(&[u8::from(advertisement.name.is_some()), u8::from(advertisement.tx_power.is_some())]);
+    part(advertisement.name.as_deref().unwrap_or_default().as_bytes());
+    part(&advertisement.tx_power.unwrap_or_default().to_le_bytes());
+    for data in [&advertisement.manufacturer_data, &advertisement.service_data] {
+        part(&data.len().to_le_bytes());
+        for (id, Payload(payload)) in data {
+            part(id.as_bytes());
+            part(payload);
+        }
+    }
+    advertisement.service_uuids.iter().for_each(|uuid| part(uuid.as_bytes()));
+    (device, hash(&[bytes.as_slice()]))
 }
+
+/// The hasher of keys that are hashes already.
+#[derive(Debug, Default)]
+struct Hashed(u64);
+
+impl Hasher for Hashed {
+    fn write(&mut self, bytes: &[u8]) {
+        // Keys are written whole, by the function below.
+        bytes.iter().for_each(|byte| self.0 = self.0.rotate_left(8) ^ u64::from(*byte));
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+type HashedMap<T> = HashMap<u64, T, BuildHasherDefault<Hashed>>;
 
 /// When each payload was last reported.
 #[derive(Debug)]
 struct Dedup {
     window_micros: i64,
     capacity: usize,
-    reported: HashMap<u64, Timestamp>,
+    reported: HashedMap<Timestamp>,
 }
 
 impl Dedup {
     fn new(window: Duration, capacity: usize) -> Self {
-        Self { window_micros: micros(window), capacity, reported: HashMap::new() }
+        Self { window_micros: micros(window), capacity, reported: HashedMap::default() }
     }
 
     fn is_new(&mut self, payload: u64, at: Timestamp) -> bool {
@@ -175,7 +228,7 @@ struct Window {
     length_micros: i64,
     least_length_micros: Arc<AtomicI64>,
     start: Option<Timestamp>,
-    devices: HashMap<u64, Device>,
+    devices: HashedMap<Device>,
 }
 
 #[derive(Debug)]
@@ -188,7 +241,7 @@ struct Device {
 
 impl Window {
     fn new(length: Duration, least_length_micros: Arc<AtomicI64>) -> Self {
-        Self { length_micros: micros(length), least_length_micros, start: None, devices: HashMap::new() }
+        Self { length_micros: micros(length), least_length_micros, start: None, devices: HashedMap::default() }
     }
 
     fn add(&mut self, device: u64, payload: u64, at: Timestamp, advertisement: &Advertisement) {
@@ -322,7 +375,9 @@ mod tests {
         while let Some(items) = receiver.next().await {
             for item in items {
                 match item {
-                    Heard::Event(event) => events.push((event.observed_at.as_secs(), event.payload.rssi)),
+                    Heard::Events(list) => {
+                        events.extend(list.parsed().map(|event| (event.observed_at.as_secs(), event.payload.rssi)));
+                    }
                     Heard::Window(window) => panic!("no window was requested: {window:?}"),
                 }
             }
@@ -401,7 +456,7 @@ mod tests {
             .into_iter()
             .map(|item| match item {
                 Heard::Window(window) => window,
-                Heard::Event(event) => panic!("no single event was requested: {event:?}"),
+                Heard::Events(events) => panic!("no single event was requested: {events:?}"),
             })
             .collect();
         assert_eq!(receiver.next().await, None);

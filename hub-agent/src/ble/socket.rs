@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use hub_protocol::Timestamp;
-use hub_protocol::ble::{BleDeviceWindow, BleEvent};
+use hub_protocol::ble::BleDeviceWindow;
 use serde::Serialize;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{UnixListener, UnixStream};
@@ -35,8 +35,6 @@ const AFTER_AN_ERROR: Duration = Duration::from_secs(1);
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
 enum Line<'a> {
-    /// An advertisement, as it is reported to the service.
-    Event(&'a BleEvent),
     /// A device in a window, where windows are reported.
     Window {
         window_start: Timestamp,
@@ -48,6 +46,14 @@ enum Line<'a> {
     Lost { lines: u64 },
     /// There are too many listeners, and this one is disconnected for a new one.
     Full,
+}
+
+/// An advertisement, as it is reported to the service: what the line has before its members.
+const EVENT: &[u8] = br#"{"type":"event","#;
+
+fn event_line(event: &[u8]) -> Bytes {
+    let members = event.get(1..).unwrap_or_default();
+    [EVENT, members, b"\n"].concat().into()
 }
 
 impl Line<'_> {
@@ -75,16 +81,17 @@ impl Listeners {
         if self.0.receiver_count() == 0 {
             return;
         }
-        let send_line = |line: Line<'_>| {
+        let send_line = |line: Bytes| {
             // The last listener may have disconnected meanwhile.
-            let _ = self.0.send(line.bytes());
+            let _ = self.0.send(line);
         };
         for heard in heard {
             match heard {
-                Heard::Event(event) => send_line(Line::Event(event)),
+                Heard::Events(events) => events.iter().for_each(|(_, event)| send_line(event_line(event))),
                 Heard::Window(window) => {
                     for device in &window.devices {
-                        send_line(Line::Window { window_start: window.start, window_end: window.end, device });
+                        let line = Line::Window { window_start: window.start, window_end: window.end, device };
+                        send_line(line.bytes());
                     }
                 }
             }
@@ -199,13 +206,13 @@ async fn feed(mut stream: UnixStream, mut lines: Receiver<Bytes>, mut disconnect
 mod tests {
     use super::super::types::HeardWindow;
     use super::*;
-    use hub_protocol::ble::Advertisement;
+    use hub_protocol::ble::{Advertisement, BleEvent};
     use serde_json::{Value, json};
     use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 
     fn event(number: usize) -> Heard {
         let payload = Advertisement { address: format!("{number}"), ..Advertisement::default() };
-        Heard::Event(BleEvent { event_uuid: None, observed_at: Timestamp::from_micros(0), payload })
+        Heard::from(&BleEvent { event_uuid: None, observed_at: Timestamp::from_micros(0), payload })
     }
 
     struct Served {

@@ -7,8 +7,9 @@ use std::sync::atomic::AtomicI64;
 use std::time::Duration;
 
 use hub_protocol::Timestamp;
-use hub_protocol::ble::{BleDeviceWindow, BleEvent};
+use hub_protocol::ble::BleDeviceWindow;
 
+use super::events::Events;
 use crate::config::ScanMode;
 
 /// Where advertisements come from.
@@ -66,7 +67,7 @@ impl Default for RadioConfig {
 /// What the radio delivers to its reader.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Heard {
-    Event(BleEvent),
+    Events(Events),
     Window(HeardWindow),
 }
 

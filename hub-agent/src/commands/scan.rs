@@ -140,10 +140,10 @@ fn print_line(output: &mut impl Write, event: &BleEvent, json: bool) -> io::Resu
 }
 
 fn events(heard: Vec<Heard>) -> impl Iterator<Item = BleEvent> {
-    heard.into_iter().filter_map(|heard| match heard {
-        Heard::Event(event) => Some(event),
+    heard.into_iter().flat_map(|heard| match heard {
+        Heard::Events(events) => events.parsed().collect(),
         // None is requested.
-        Heard::Window(_) => None,
+        Heard::Window(_) => Vec::new(),
     })
 }
 
