@@ -147,15 +147,6 @@ fn string(out: &mut Vec<u8>, text: &str) {
 }
 
 #[cfg(test)]
-impl From<&BleEvent> for super::Heard {
-    fn from(event: &BleEvent) -> Self {
-        let mut events = Events::default();
-        events.push(event.observed_at, &event.payload);
-        Self::Events(events)
-    }
-}
-
-#[cfg(test)]
 mod tests {
     use super::*;
 
