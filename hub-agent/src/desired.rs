@@ -18,7 +18,7 @@ use tokio::time::Instant;
 
 use crate::backoff::Backoff;
 use crate::cloud::{Access, Answer, CallError, Request, Service};
-use crate::identity::StateDir;
+use crate::identity::{Credentials, StateDir};
 use crate::jobs::{RequestedJob, RequestedJobs};
 use crate::pauses::{self, Pauses};
 
@@ -45,6 +45,8 @@ const BACKOFF: Backoff = Backoff::new(Duration::from_secs(2), Duration::from_sec
 struct DesiredState {
     revision: i64,
     jobs: Vec<Value>,
+    #[serde(default)]
+    scan_config_revision: Value,
     settings: Settings,
 }
 
@@ -73,6 +75,7 @@ pub async fn follow(
     roles: watch::Sender<Roles>,
     jobs: watch::Sender<RequestedJobs>,
     pauses: watch::Sender<Pauses>,
+    scan_config_revision: watch::Sender<Option<i64>>,
     request_timeout: Duration,
 ) {
     let mut access = service.access();
@@ -81,7 +84,7 @@ pub async fn follow(
     // False after the service refused to hold a request: it may still answer one at once.
     let mut may_hold = true;
     loop {
-        let hub_uuid = granted(&mut access).await;
+        let hub_uuid = granted(&mut access).await.hub_uuid;
         let etag = seen.as_ref().filter(|(hub, _)| *hub == hub_uuid).map(|(_, etag)| etag.as_str());
         // Only a change is waited for: the first state is requested at once.
         let hold = if etag.is_some() && may_hold { HOLD } else { Duration::ZERO };
@@ -112,6 +115,7 @@ pub async fn follow(
                         *requested = received;
                         is_changed
                     });
+                    scan_config_revision.send_replace(state.scan_config_revision.as_i64());
                     let given = UploadPauses::deserialize(&state.settings.uploads).ok();
                     pauses::follow(&state_dir, &pauses, given).await;
                     apply(state, &state_dir, &roles).await;
@@ -173,7 +177,7 @@ pub async fn report_adapters(service: Arc<Service>, mut adapters: watch::Receive
     let mut reported: Option<(HubUuid, Vec<Adapter>)> = None;
     loop {
         tokio::time::sleep(BURST).await;
-        let hub_uuid = granted(&mut access).await;
+        let hub_uuid = granted(&mut access).await.hub_uuid;
         let now = (hub_uuid, adapters.borrow_and_update().clone());
         if reported.as_ref() == Some(&now) {
             tokio::select! {
@@ -209,16 +213,17 @@ pub async fn report_adapters(service: Arc<Service>, mut adapters: watch::Receive
     }
 }
 
-fn refused(answer: &Answer, what: &str, backoff: &mut Backoff) -> Duration {
+/// Notes that a request was refused. Returns how long to wait before the next.
+pub fn refused(answer: &Answer, what: &str, backoff: &mut Backoff) -> Duration {
     tracing::debug!(reason = answer.reason(), what, "the service did not accept a request; it is tried again");
     backoff.next(answer.retry_after)
 }
 
 /// Waits until the hub has access.
-async fn granted(access: &mut watch::Receiver<Access>) -> HubUuid {
+pub async fn granted(access: &mut watch::Receiver<Access>) -> Credentials {
     loop {
         if let Access::Granted(credentials) = &*access.borrow_and_update() {
-            return credentials.hub_uuid;
+            return credentials.clone();
         }
         // The sender lives as long as the service, which the caller holds.
         if access.changed().await.is_err() {

@@ -21,6 +21,7 @@ pub const CREDENTIALS_FILE: &str = "credentials.json";
 const IDENTITY_FILE: &str = "device-instance-id";
 const CLAIM_KEY_FILE: &str = "claim-key";
 const LOCK_FILE: &str = "lock";
+pub const SEAL_KEY_FILE: &str = "seal-key";
 
 /// What the service issued to this hub. The tokens are secrets and are never printed.
 #[derive(Clone, Debug)]
@@ -222,6 +223,11 @@ impl StateDir {
     pub async fn claim_key(&self) -> io::Result<String> {
         self.on_disk(|path| generated_once(path, CLAIM_KEY_FILE)).await
     }
+}
+
+/// The secret with which this hub encrypts what it stores. It never leaves the hub.
+pub fn seal_key(folder: &Path) -> io::Result<String> {
+    generated_once(folder, SEAL_KEY_FILE)
 }
 
 /// The random text in a file, generated when it is first read.

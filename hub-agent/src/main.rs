@@ -15,6 +15,7 @@ mod logs;
 mod pauses;
 mod pulse;
 mod run;
+mod scan_config;
 mod signals;
 mod spool;
 mod status;

@@ -24,6 +24,7 @@ use crate::jobs::{self, HelperClient, Jobs};
 use crate::logs::Outbox;
 use crate::pauses::{self, Pauses};
 use crate::pulse::{Beat, Pulses};
+use crate::scan_config;
 use crate::signals;
 use crate::spool::{Spool, SpoolConfig, SpoolStopped};
 use crate::status::Agent;
@@ -60,7 +61,9 @@ pub async fn run(args: RunArgs, outbox: Outbox) -> Result<(), Failure> {
 
     let update = Arc::new(Update::load(&state_dir));
     let cancel = CancellationToken::new();
-    let radio_config = radio_config(&args);
+    let (known_config, selection) = scan_config::load(state_dir.path(), &service.access().borrow()).unzip();
+    let (selection, selections) = watch::channel(selection);
+    let radio_config = RadioConfig { selection: Some(selections.clone()), ..radio_config(&args) };
     let least_window_micros = radio_config.least_window_micros.clone();
     let radio = ble::start(radio_source(&args), radio_config, cancel.child_token())
         .map_err(|error| Failure::Config(error.to_string()))?;
@@ -79,14 +82,16 @@ pub async fn run(args: RunArgs, outbox: Outbox) -> Result<(), Failure> {
         started_micros,
         jobs: jobs::View::default(),
         update: update.clone(),
+        selections: selections.clone(),
     });
+    let (wanted_revision, wanted_revisions) = watch::channel(None);
     let (requests, requested) = watch::channel(None);
     let helper = HelperClient::at(&args.jobs.helper_socket);
     let apps_changed = jobs::AppsChanged::default();
     // Cancelled by a job that has staged another version of the agent.
     let restart = CancellationToken::new();
 
-    let listeners = ble::socket::Listeners::default();
+    let listeners = ble::socket::Listeners::new(Some(selections));
     let intake_beat = pulses.register("intake", Duration::from_secs(90));
     let mut intake = tokio::spawn(intake(radio.heard, listeners.clone(), spool.clone(), intake_beat, cancel.clone()));
     // Longer than the largest upload on the slowest connection, with a renewal of the token.
@@ -130,8 +135,13 @@ pub async fn run(args: RunArgs, outbox: Outbox) -> Result<(), Failure> {
             radio.roles,
             requests,
             pauses,
+            wanted_revision,
             args.service.request_timeout.0,
         ))
+    });
+    start("scan configuration", {
+        let (service, state_dir) = (service.clone(), state_dir.clone());
+        Box::pin(scan_config::follow(service, state_dir, wanted_revisions, known_config, selection))
     });
     start("windows", Box::pin(lengthen_windows(known_pauses, least_window_micros)));
     start("jobs", {
@@ -251,6 +261,7 @@ pub fn radio_config(args: &RunArgs) -> RadioConfig {
         report_window: (reports.report != ReportKind::Events).then_some(reports.report_window.0),
         least_window_micros: Arc::default(),
         silence: radio.silence.0,
+        selection: None,
     }
 }
 

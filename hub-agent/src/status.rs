@@ -11,7 +11,7 @@ use hub_protocol::telemetry::{ScanHealth, ScanState, SpoolHealth};
 use hub_protocol::{HubUuid, TenantUuid, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use crate::ble::Health;
+use crate::ble::{Health, Selections};
 use crate::clock::{self, Clock};
 use crate::cloud::{Access, Service};
 use crate::jobs::{JobShown, View};
@@ -36,6 +36,7 @@ pub struct Agent {
     pub started_micros: i64,
     pub jobs: View,
     pub update: Arc<Update>,
+    pub selections: Selections,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -90,6 +91,12 @@ pub struct Status {
     /// Absent where no helper answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub installed_apps: Option<Vec<InstalledApp>>,
+    /// Of the scan configuration in force.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scan_config_revision: Option<i64>,
+    /// The rules of the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scan_config_rules: Option<u64>,
     /// When the hub's client certificate expires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub certificate_not_after: Option<Timestamp>,
@@ -162,6 +169,7 @@ impl Agent {
         let machine_now = clock::machine_now();
         let adapters = self.health.report(machine_now.plus_secs(-BLIND_SINCE_SECS), machine_now);
         let jobs = self.jobs.get();
+        let selection = self.selections.borrow().clone();
         Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             process_id: std::process::id(),
@@ -188,6 +196,8 @@ impl Agent {
             update: self.update.shown(),
             job: jobs.job,
             installed_apps: jobs.installed,
+            scan_config_revision: selection.as_ref().map(|selection| selection.revision),
+            scan_config_rules: selection.as_ref().map(|selection| selection.rules.len() as u64),
             certificate_not_after: self.service.certificate_not_after(),
             certificate_refused: contact.certificate_refused,
         }
@@ -297,6 +307,10 @@ impl Status {
         }
         if self.adapters.is_empty() {
             line("Adapter", "NONE: run `hub-agent check`".to_owned());
+        }
+        if let Some(revision) = self.scan_config_revision {
+            let rules = self.scan_config_rules.unwrap_or_default();
+            line("Scan config", format!("revision {revision}, {rules} rule{}", if rules == 1 { "" } else { "s" }));
         }
         if let Some(until) = self.certificate_not_after {
             line("Certificate", format!("valid for {}", span(until.as_secs() - now.as_secs())));
@@ -422,6 +436,8 @@ mod tests {
                 since: Timestamp::from_micros(-5_000_000),
                 restarts: 3,
             }]),
+            scan_config_revision: Some(7),
+            scan_config_rules: Some(2),
             certificate_not_after: Some(Timestamp::from_micros(7_200_000_000)),
             certificate_refused: None,
         }

@@ -161,7 +161,16 @@ impl fmt::Debug for Payload {
 
 impl Serialize for Payload {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&STANDARD.encode(&self.0))
+        // An advertisement's payload fits, and then needs no allocation.
+        let mut short = [0; 352];
+        let text = match STANDARD.encode_slice(&self.0, &mut short) {
+            Ok(length) => short.get(..length).and_then(|text| std::str::from_utf8(text).ok()),
+            Err(_) => None,
+        };
+        match text {
+            Some(text) => serializer.serialize_str(text),
+            None => serializer.serialize_str(&STANDARD.encode(&self.0)),
+        }
     }
 }
 

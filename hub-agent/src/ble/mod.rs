@@ -4,13 +4,17 @@
 //! oldest advertisements are dropped and counted.
 
 mod bluez;
+mod events;
 mod health;
 mod outlet;
 pub mod recognise;
 mod replay;
 mod reports;
+mod routes;
+pub mod selection;
 pub mod socket;
 pub mod types;
+mod windows;
 
 use std::collections::BTreeMap;
 
@@ -22,7 +26,7 @@ pub use bluez::control::{Survey, survey};
 pub use health::Health;
 pub use outlet::HeardReceiver;
 use types::is_address;
-pub use types::{Heard, RadioConfig, RadioError, Replay, Source, now};
+pub use types::{Heard, RadioConfig, RadioError, Replay, Selections, Source, now};
 
 /// A running radio. It stops when its token is cancelled. What it had received by then can still be
 /// read from `heard`, which then ends.

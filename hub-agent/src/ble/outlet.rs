@@ -50,7 +50,7 @@ impl Shared {
 
 fn weight(heard: &Heard) -> usize {
     match heard {
-        Heard::Event(_) => 1,
+        Heard::Events(events) => events.len(),
         Heard::Window(window) => window.devices.len().max(1),
     }
 }
@@ -150,7 +150,7 @@ mod tests {
     use hub_protocol::ble::{Advertisement, BleEvent};
 
     fn event(address: &str) -> Heard {
-        Heard::Event(BleEvent {
+        Heard::from(&BleEvent {
             event_uuid: None,
             observed_at: Timestamp::from_micros(0),
             payload: Advertisement { address: address.into(), ..Advertisement::default() },

@@ -274,6 +274,7 @@ mod tests {
     use super::super::types::{Heard, RadioConfig, Source};
     use super::super::{Radio, start};
     use super::*;
+    use hub_protocol::ble::BleEvent;
     use std::io::Write;
 
     const TRACE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/data/ble/trace.jsonl.zst");
@@ -289,10 +290,13 @@ mod tests {
         start(Source::Replay(replay), config, CancellationToken::new())
     }
 
-    async fn all(mut radio: Radio) -> Vec<Heard> {
+    async fn all(mut radio: Radio) -> Vec<BleEvent> {
         let mut all = Vec::new();
         while let Some(items) = radio.heard.next().await {
-            all.extend(items);
+            for item in items {
+                let Heard::Events(events) = item else { panic!("no window was requested") };
+                all.extend(events.parsed());
+            }
         }
         assert_eq!(radio.heard.dropped(), 0);
         all
@@ -308,10 +312,7 @@ mod tests {
         let heard = all(radio).await;
         assert_eq!(heard.len(), 17_762);
         assert_eq!(health.advertisements(), 17_762);
-        let times: Vec<_> = heard
-            .iter()
-            .map(|item| if let Heard::Event(event) = item { event.observed_at } else { panic!("{item:?}") })
-            .collect();
+        let times: Vec<_> = heard.iter().map(|event| event.observed_at).collect();
         assert!(times.is_sorted() && times[0] < before && times[17_761] >= before && times[17_761] <= now());
 
         let deduplicated = all(play(Path::new(TRACE), 0.0, RadioConfig::default()).unwrap()).await;
@@ -328,7 +329,7 @@ mod tests {
             "\n"
         ));
         let heard = all(play(file.path(), 2.0, RadioConfig::default()).unwrap()).await;
-        let [Heard::Event(first), Heard::Event(second)] = &heard[..] else { panic!("two events, not {heard:?}") };
+        let [first, second] = &heard[..] else { panic!("two events, not {heard:?}") };
         assert_eq!(second.observed_at.as_micros() - first.observed_at.as_micros(), 50_000);
         assert_eq!(first.payload.address, "AA:BB:CC:DD:EE:FF");
         assert_eq!(

@@ -2,26 +2,23 @@
 //! windows by device. Bounded in memory, and never reads a clock: the time is that of the
 //! advertisements, and of the caller of `flush`.
 
-use std::collections::hash_map::{Entry, RandomState};
-use std::collections::{BTreeMap, HashMap};
-use std::hash::{BuildHasher, Hash, Hasher};
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::Duration;
+use std::sync::atomic::AtomicI64;
 
 use hub_protocol::Timestamp;
-use hub_protocol::ble::{Advertisement, BleDeviceWindow, BleEvent, Payload};
+use hub_protocol::ble::{Advertisement, Payload};
 
+use super::events::Events;
 use super::health::Health;
 use super::outlet::HeardSender;
-use super::types::{Heard, HeardWindow, RadioConfig};
+use super::routes::{Passage, Router};
+use super::types::{Heard, RadioConfig, Selections};
+use super::windows::{Dedup, Window};
 
 /// The most payloads that are remembered for de-duplication.
 const MAX_REMEMBERED: usize = 16_384;
-/// A window with this many devices closes early.
-const MAX_WINDOW_DEVICES: usize = 2_000;
-/// "Not available" as a signal strength, as Bluetooth defines it.
-const RSSI_UNKNOWN: i16 = 127;
 
 /// Accepts every advertisement of one source and delivers what the configuration selects.
 #[derive(Debug)]
@@ -29,7 +26,15 @@ pub struct Pipeline {
     single_events: bool,
     dedup: Dedup,
     window: Option<Window>,
+    selection: Option<Selections>,
+    /// Applies the selection, where it has rules.
+    router: Option<Router>,
+    least_window_micros: Arc<AtomicI64>,
     hasher: RandomState,
+    /// What is hashed of an advertisement.
+    hashed: Vec<u8>,
+    /// Events that are not in `ready` yet.
+    events: Events,
     ready: Vec<Heard>,
     /// Advertisements by adapter since the last flush. There are few adapters: a list is the
     /// fastest map.
@@ -40,16 +45,33 @@ pub struct Pipeline {
 
 impl Pipeline {
     pub fn new(config: &RadioConfig, health: Health, sender: HeardSender) -> Self {
-        Self {
+        let mut pipeline = Self {
             single_events: config.single_events,
             dedup: Dedup::new(config.dedup_window, MAX_REMEMBERED),
             window: config.report_window.map(|length| Window::new(length, config.least_window_micros.clone())),
+            selection: config.selection.clone(),
+            router: None,
+            least_window_micros: config.least_window_micros.clone(),
             hasher: RandomState::new(),
+            hashed: Vec::new(),
+            events: Events::default(),
             ready: Vec::new(),
             counts: Vec::new(),
             health,
             sender,
+        };
+        pipeline.select(Timestamp::from_micros(0));
+        pipeline
+    }
+
+    /// Begins to apply the selection that is in force now.
+    fn select(&mut self, now: Timestamp) {
+        let Some(selection) = &mut self.selection else { return };
+        let selection = selection.borrow_and_update().clone().filter(|selection| selection.is_selective());
+        if let Some(before) = &mut self.router {
+            before.finish(now, &mut self.ready);
         }
+        self.router = selection.map(|selection| Router::new(selection, &self.least_window_micros));
     }
 
     pub fn health(&self) -> &Health {
@@ -62,19 +84,35 @@ impl Pipeline {
             Some((_, count)) => *count += 1,
             None => self.counts.push((adapter.to_owned(), 1)),
         }
-        let payload = payload_hash(&self.hasher, advertisement);
-        if self.single_events && self.dedup.is_new(payload, at) {
-            self.ready.push(Heard::Event(BleEvent {
-                event_uuid: None,
-                observed_at: at,
-                payload: advertisement.clone(),
-            }));
+        let (device, payload) = hashes(&self.hasher, &mut self.hashed, adapter, advertisement);
+        let passage = match &mut self.router {
+            None => Passage::Reported,
+            Some(router) => router.pass(at, advertisement, device, payload, &mut self.ready),
+        };
+        let is_event = match passage {
+            Passage::Reported => self.single_events && self.dedup.is_new(payload, at),
+            Passage::Selected => self.single_events,
+            Passage::Event => true,
+            Passage::Withheld => false,
+        };
+        if is_event {
+            self.events.push(at, advertisement);
+            if self.events.is_full() {
+                self.end_list();
+            }
         }
-        if let Some(window) = &mut self.window {
+        if let Some(window) = &mut self.window
+            && matches!(passage, Passage::Reported | Passage::Selected)
+        {
             self.ready.extend(window.close_if_due(at).map(Heard::Window));
-            let device = self.hasher.hash_one((adapter, advertisement.address.as_str()));
             window.add(device, payload, at, advertisement);
         }
+    }
+
+    fn end_list(&mut self) {
+        // The next list is probably as long.
+        let next = Events::with_capacity(self.events.len());
+        self.ready.push(Heard::Events(std::mem::replace(&mut self.events, next)));
     }
 
     /// Delivers what has gathered, and the window if it has ended.
@@ -83,8 +121,17 @@ impl Pipeline {
             self.health.heard(adapter, now, *count);
             *count = 0;
         }
+        if self.events.len() > 0 {
+            self.end_list();
+        }
         if let Some(window) = &mut self.window {
             self.ready.extend(window.close_if_due(now).map(Heard::Window));
+        }
+        if let Some(router) = &mut self.router {
+            router.flush(now, &mut self.ready);
+        }
+        if self.selection.as_ref().is_some_and(|selection| selection.has_changed().unwrap_or(false)) {
+            self.select(now);
         }
         self.sender.send(std::mem::take(&mut self.ready));
     }
@@ -95,6 +142,9 @@ impl Pipeline {
         if let Some(window) = &mut self.window {
             self.ready.extend(window.close(now).map(Heard::Window));
         }
+        if let Some(router) = &mut self.router {
+            router.finish(now, &mut self.ready);
+        }
         self.sender.send(std::mem::take(&mut self.ready));
     }
 
@@ -104,198 +154,43 @@ impl Pipeline {
     }
 }
 
-/// The advertiser and everything it sent, but not the signal strength or the adapter.
-fn payload_hash(hasher: &RandomState, advertisement: &Advertisement) -> u64 {
-    let mut state = hasher.build_hasher();
-    advertisement.address.hash(&mut state);
-    advertisement.name.hash(&mut state);
-    advertisement.tx_power.hash(&mut state);
-    advertisement.manufacturer_data.hash(&mut state);
-    advertisement.service_data.hash(&mut state);
-    advertisement.service_uuids.hash(&mut state);
-    state.finish()
-}
-
-/// When each payload was last reported.
-#[derive(Debug)]
-struct Dedup {
-    window_micros: i64,
-    capacity: usize,
-    reported: HashMap<u64, Timestamp>,
-}
-
-impl Dedup {
-    fn new(window: Duration, capacity: usize) -> Self {
-        Self { window_micros: micros(window), capacity, reported: HashMap::new() }
-    }
-
-    fn is_new(&mut self, payload: u64, at: Timestamp) -> bool {
-        if self.window_micros == 0 {
-            return true;
-        }
-        let window = self.window_micros;
-        match self.reported.get_mut(&payload) {
-            Some(before) if within(*before, at, window) => false,
-            Some(before) => {
-                *before = at;
-                true
-            }
-            None => {
-                if self.reported.len() >= self.capacity {
-                    self.prune(at);
-                }
-                self.reported.insert(payload, at);
-                true
-            }
+/// Of the advertiser and the adapter; and of the advertiser and everything it sent, but not the
+/// signal strength or the adapter. Hashed from one piece each: many small ones take thrice as long.
+fn hashes(hasher: &RandomState, bytes: &mut Vec<u8>, adapter: &str, advertisement: &Advertisement) -> (u64, u64) {
+    let hash = |pieces: &[&[u8]]| {
+        let mut state = hasher.build_hasher();
+        pieces.iter().for_each(|piece| state.write(piece));
+        state.finish()
+    };
+    let device = hash(&[adapter.as_bytes(), &[0], advertisement.address.as_bytes()]);
+    bytes.clear();
+    // The length before each part: no two payloads have the same bytes.
+    let mut part = |part: &[u8]| {
+        bytes.extend_from_slice(&(part.len() as u32).to_le_bytes());
+        bytes.extend_from_slice(part);
+    };
+    part(advertisement.address.as_bytes());
+    part(&[u8::from(advertisement.name.is_some()), u8::from(advertisement.tx_power.is_some())]);
+    part(advertisement.name.as_deref().unwrap_or_default().as_bytes());
+    part(&advertisement.tx_power.unwrap_or_default().to_le_bytes());
+    for data in [&advertisement.manufacturer_data, &advertisement.service_data] {
+        part(&data.len().to_le_bytes());
+        for (id, Payload(payload)) in data {
+            part(id.as_bytes());
+            part(payload);
         }
     }
-
-    /// Forgets expired payloads, then the oldest until a quarter is free: reporting one twice is
-    /// better than growing.
-    fn prune(&mut self, now: Timestamp) {
-        let mut horizon = self.window_micros;
-        while self.reported.len() > self.capacity / 4 * 3 {
-            self.reported.retain(|_, before| within(*before, now, horizon));
-            horizon /= 2;
-        }
-    }
-}
-
-/// If the clock was set back, nothing is a duplicate.
-fn within(before: Timestamp, at: Timestamp, window_micros: i64) -> bool {
-    (0..window_micros).contains(&at.as_micros().saturating_sub(before.as_micros()))
-}
-
-fn micros(duration: Duration) -> i64 {
-    i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
-}
-
-#[derive(Debug)]
-struct Window {
-    length_micros: i64,
-    least_length_micros: Arc<AtomicI64>,
-    start: Option<Timestamp>,
-    devices: HashMap<u64, Device>,
-}
-
-#[derive(Debug)]
-struct Device {
-    payload_hash: u64,
-    rssi_sum: i64,
-    rssi_count: i64,
-    summary: BleDeviceWindow,
-}
-
-impl Window {
-    fn new(length: Duration, least_length_micros: Arc<AtomicI64>) -> Self {
-        Self { length_micros: micros(length), least_length_micros, start: None, devices: HashMap::new() }
-    }
-
-    fn add(&mut self, device: u64, payload: u64, at: Timestamp, advertisement: &Advertisement) {
-        self.start.get_or_insert(at);
-        match self.devices.entry(device) {
-            Entry::Occupied(entry) => entry.into_mut().add(payload, at, advertisement),
-            Entry::Vacant(entry) => {
-                entry.insert(Device::new(payload, at, advertisement));
-            }
-        }
-    }
-
-    fn close_if_due(&mut self, now: Timestamp) -> Option<HeardWindow> {
-        let start = self.start?;
-        // A window also ends when the clock was set back: its end must not be before its start.
-        let length_micros = self.length_micros.max(self.least_length_micros.load(Ordering::Relaxed));
-        let open = within(start, now, length_micros) && self.devices.len() < MAX_WINDOW_DEVICES;
-        if open { None } else { self.close(now) }
-    }
-
-    fn close(&mut self, now: Timestamp) -> Option<HeardWindow> {
-        let start = self.start.take()?;
-        let mut devices: Vec<_> = self.devices.drain().map(|(_, device)| device.summary).collect();
-        devices.sort_by(|a, b| (a.first_seen_at, &a.payload.address).cmp(&(b.first_seen_at, &b.payload.address)));
-        let last = devices.iter().map(|device| device.last_seen_at).max().unwrap_or(start);
-        Some(HeardWindow { start, end: now.max(last), devices })
-    }
-}
-
-impl Device {
-    fn new(payload_hash: u64, at: Timestamp, advertisement: &Advertisement) -> Self {
-        let rssi = advertisement.rssi.unwrap_or(RSSI_UNKNOWN);
-        Self {
-            payload_hash,
-            rssi_sum: advertisement.rssi.map_or(0, i64::from),
-            rssi_count: advertisement.rssi.map_or(0, |_| 1),
-            summary: BleDeviceWindow {
-                count: 1,
-                rssi_min: rssi,
-                rssi_max: rssi,
-                rssi_mean: f64::from(rssi),
-                first_seen_at: at,
-                last_seen_at: at,
-                payload: advertisement.clone(),
-            },
-        }
-    }
-
-    fn add(&mut self, payload_hash: u64, at: Timestamp, advertisement: &Advertisement) {
-        let summary = &mut self.summary;
-        summary.count += 1;
-        summary.last_seen_at = at.max(summary.last_seen_at);
-        if let Some(rssi) = advertisement.rssi {
-            let first = self.rssi_count == 0;
-            summary.rssi_min = if first { rssi } else { summary.rssi_min.min(rssi) };
-            summary.rssi_max = if first { rssi } else { summary.rssi_max.max(rssi) };
-            self.rssi_sum += i64::from(rssi);
-            self.rssi_count += 1;
-            summary.rssi_mean = self.rssi_sum as f64 / self.rssi_count as f64;
-        }
-        if payload_hash == self.payload_hash {
-            summary.payload.rssi = advertisement.rssi;
-        } else {
-            self.payload_hash = payload_hash;
-            overwrite(&mut summary.payload, advertisement);
-        }
-    }
-}
-
-/// As `clone_from`, but keeps the memory: nearly always only bytes under the same identifiers
-/// differ.
-fn overwrite(kept: &mut Advertisement, new: &Advertisement) {
-    let Advertisement {
-        adapter_address,
-        address,
-        address_type,
-        rssi,
-        tx_power,
-        name,
-        manufacturer_data,
-        service_data,
-        service_uuids,
-        device_instance_id,
-    } = kept;
-    adapter_address.clone_from(&new.adapter_address);
-    address.clone_from(&new.address);
-    address_type.clone_from(&new.address_type);
-    (*rssi, *tx_power, *device_instance_id) = (new.rssi, new.tx_power, new.device_instance_id);
-    name.clone_from(&new.name);
-    overwrite_data(manufacturer_data, &new.manufacturer_data);
-    overwrite_data(service_data, &new.service_data);
-    service_uuids.clone_from(&new.service_uuids);
-}
-
-fn overwrite_data(kept: &mut BTreeMap<String, Payload>, new: &BTreeMap<String, Payload>) {
-    if kept.len() == new.len() && kept.keys().eq(new.keys()) {
-        for (kept, new) in kept.values_mut().zip(new.values()) {
-            kept.0.clone_from(&new.0);
-        }
-    } else {
-        kept.clone_from(new);
-    }
+    advertisement.service_uuids.iter().for_each(|uuid| part(uuid.as_bytes()));
+    (device, hash(&[bytes.as_slice()]))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::Ordering;
+    use std::time::Duration;
+
     use super::super::outlet;
+    use super::super::windows::{MAX_WINDOW_DEVICES, RSSI_UNKNOWN};
     use super::*;
 
     fn at(secs: i64) -> Timestamp {
@@ -322,7 +217,9 @@ mod tests {
         while let Some(items) = receiver.next().await {
             for item in items {
                 match item {
-                    Heard::Event(event) => events.push((event.observed_at.as_secs(), event.payload.rssi)),
+                    Heard::Events(list) => {
+                        events.extend(list.parsed().map(|event| (event.observed_at.as_secs(), event.payload.rssi)));
+                    }
                     Heard::Window(window) => panic!("no window was requested: {window:?}"),
                 }
             }
@@ -363,21 +260,6 @@ mod tests {
         assert_eq!(events(&mut receiver).await.len(), 2);
     }
 
-    #[test]
-    fn remembered_payloads_are_bounded() {
-        let mut dedup = Dedup::new(Duration::from_secs(10), 100);
-        for payload in 0..10_000 {
-            assert!(dedup.is_new(payload, Timestamp::from_micros(i64::try_from(payload).unwrap() * 10)));
-            assert!(dedup.reported.len() <= 100);
-        }
-        assert!(!dedup.is_new(9_999, Timestamp::from_micros(100_000)), "the newest is still remembered");
-        // All at one moment: none is older than another, and the bound still holds.
-        for payload in 20_000..30_000 {
-            assert!(dedup.is_new(payload, Timestamp::from_micros(200_000)));
-            assert!(dedup.reported.len() <= 100);
-        }
-    }
-
     #[tokio::test]
     async fn windows_aggregate_each_device_and_keep_its_last_payload() {
         let config = RadioConfig {
@@ -401,7 +283,7 @@ mod tests {
             .into_iter()
             .map(|item| match item {
                 Heard::Window(window) => window,
-                Heard::Event(event) => panic!("no single event was requested: {event:?}"),
+                Heard::Events(events) => panic!("no single event was requested: {events:?}"),
             })
             .collect();
         assert_eq!(receiver.next().await, None);

@@ -10,8 +10,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use bytes::Bytes;
+use hub_adverts::Measurement;
 use hub_protocol::Timestamp;
-use hub_protocol::ble::{BleDeviceWindow, BleEvent};
+use hub_protocol::ble::{Advertisement, BleDeviceWindow};
 use serde::Serialize;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{UnixListener, UnixStream};
@@ -19,7 +20,8 @@ use tokio::sync::broadcast::{Receiver, Sender, error::RecvError, error::TryRecvE
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
-use super::types::Heard;
+use super::selection::{KnownDevice, Selection};
+use super::types::{Heard, Selections};
 
 /// How many lines a listener may be behind. They are stored once for all listeners: about 500 KB.
 const CAPACITY: usize = 1_024;
@@ -35,8 +37,6 @@ const AFTER_AN_ERROR: Duration = Duration::from_secs(1);
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
 enum Line<'a> {
-    /// An advertisement, as it is reported to the service.
-    Event(&'a BleEvent),
     /// A device in a window, where windows are reported.
     Window {
         window_start: Timestamp,
@@ -50,6 +50,36 @@ enum Line<'a> {
     Full,
 }
 
+/// An advertisement, as it is reported to the service: what the line has before its members.
+const EVENT: &[u8] = br#"{"type":"event","#;
+
+/// What the scan configuration knows of an advertisement.
+#[derive(Serialize)]
+struct Known<'a> {
+    #[serde(flatten)]
+    device: KnownDevice,
+    measurements: &'a [Measurement],
+}
+
+fn event_line(event: &[u8], selection: Option<&Selection>) -> Bytes {
+    let members = event.get(1..).unwrap_or_default();
+    let known = selection.and_then(|selection| known_of(event, selection));
+    match (known, members.strip_suffix(b"}")) {
+        (Some(known), Some(members)) => [EVENT, members, b",", known.get(1..).unwrap_or_default(), b"\n"].concat(),
+        _ => [EVENT, members, b"\n"].concat(),
+    }
+    .into()
+}
+
+/// The object of what is known of an event; `None` if its model is not.
+fn known_of(event: &[u8], selection: &Selection) -> Option<Vec<u8>> {
+    let advertisement: Advertisement = serde_json::from_slice(event).ok()?;
+    let mut measurements = Vec::new();
+    let device = selection.known(&advertisement, &mut measurements)?;
+    let known = Known { device, measurements: &measurements };
+    serde_json::to_vec(&known).ok()
+}
+
 impl Line<'_> {
     fn bytes(&self) -> Bytes {
         // Maps of strings and numbers can always be encoded.
@@ -61,30 +91,35 @@ impl Line<'_> {
 
 /// All listeners.
 #[derive(Clone, Debug)]
-pub struct Listeners(Sender<Bytes>);
-
-impl Default for Listeners {
-    fn default() -> Self {
-        Self(Sender::new(CAPACITY))
-    }
+pub struct Listeners {
+    lines: Sender<Bytes>,
+    selections: Option<Selections>,
 }
 
 impl Listeners {
+    /// They are told what the scan configuration knows of an advertisement.
+    pub fn new(selections: Option<Selections>) -> Self {
+        Self { lines: Sender::new(CAPACITY), selections }
+    }
+
     /// Sends advertisements to all listeners. Never waits.
     pub fn send(&self, heard: &[Heard]) {
-        if self.0.receiver_count() == 0 {
+        if self.lines.receiver_count() == 0 {
             return;
         }
-        let send_line = |line: Line<'_>| {
+        let selection = self.selections.as_ref().and_then(|selections| selections.borrow().clone());
+        let selection = selection.as_deref().filter(|selection| !selection.catalog.is_empty());
+        let send_line = |line: Bytes| {
             // The last listener may have disconnected meanwhile.
-            let _ = self.0.send(line.bytes());
+            let _ = self.lines.send(line);
         };
         for heard in heard {
             match heard {
-                Heard::Event(event) => send_line(Line::Event(event)),
+                Heard::Events(events) => events.iter().for_each(|(_, event)| send_line(event_line(event, selection))),
                 Heard::Window(window) => {
                     for device in &window.devices {
-                        send_line(Line::Window { window_start: window.start, window_end: window.end, device });
+                        let line = Line::Window { window_start: window.start, window_end: window.end, device };
+                        send_line(line.bytes());
                     }
                 }
             }
@@ -135,7 +170,7 @@ impl Listeners {
             // Within a user namespace users are indistinguishable, but processes are not.
             let process = stream.peer_cred().ok().and_then(|peer| peer.pid());
             places.push(Place { process, disconnect });
-            served.spawn(feed(stream, self.0.subscribe(), disconnected));
+            served.spawn(feed(stream, self.lines.subscribe(), disconnected));
         }
     }
 }
@@ -199,13 +234,45 @@ async fn feed(mut stream: UnixStream, mut lines: Receiver<Bytes>, mut disconnect
 mod tests {
     use super::super::types::HeardWindow;
     use super::*;
-    use hub_protocol::ble::Advertisement;
+    use hub_protocol::ble::BleEvent;
     use serde_json::{Value, json};
     use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 
     fn event(number: usize) -> Heard {
         let payload = Advertisement { address: format!("{number}"), ..Advertisement::default() };
-        Heard::Event(BleEvent { event_uuid: None, observed_at: Timestamp::from_micros(0), payload })
+        Heard::from(&BleEvent { event_uuid: None, observed_at: Timestamp::from_micros(0), payload })
+    }
+
+    #[test]
+    fn what_the_configuration_knows_of_an_event_is_added_to_its_line() {
+        let model = uuid::Uuid::from_u128(0xaa);
+        let config = json!({
+            "revision": 1, "routes": [], "otherwise": "FORWARD", "keys": [],
+            "devices": [{"deviceUuid": model, "name": "Thermometer", "deviceProtocolId": 21},
+                {"deviceUuid": model, "deviceInstanceId": 7, "name": "Cold store", "address": "C4:00:00:00:00:07"}],
+            "identifiers": [{"id": 11, "deviceUuid": model, "conditions": [{"kind": "SERVICE_DATA_UUID", "value": "fcd2"}]}],
+            "protocols": [{"deviceProtocolId": 21, "revision": 1, "kind": "BUILTIN", "definition": {"decoder": "bthome"}}],
+        });
+        let selection = Selection::new(&serde_json::from_value(config).unwrap(), hub_protocol::HubUuid::new()).unwrap();
+        let line = |address: &str, service: &str| -> Value {
+            let event = json!({"observedAt": "2026-01-31T08:00:00.000000Z", "address": address, "name": "BTH",
+                "serviceData": {service: "QALKCQ=="}});
+            let line = event_line(event.to_string().as_bytes(), Some(&selection));
+            assert!(line.ends_with(b"}\n"));
+            serde_json::from_slice(&line).unwrap()
+        };
+        let known = line("C4:00:00:00:00:07", "fcd2");
+        let measured = json!([{"quantity": "temperature", "value": 25.06, "unit": "Cel"}]);
+        assert_eq!(
+            (&known["type"], &known["name"], &known["deviceUuid"]),
+            (&json!("event"), &json!("BTH"), &json!(model))
+        );
+        assert_eq!((&known["deviceInstanceId"], &known["deviceName"]), (&json!(7), &json!("Cold store")));
+        assert_eq!(known["measurements"], measured);
+        let unregistered = line("C4:00:00:00:00:08", "fcd2");
+        assert_eq!((&unregistered["deviceName"], unregistered.get("deviceInstanceId")), (&json!("Thermometer"), None));
+        let unknown = line("C4:00:00:00:00:08", "181a");
+        assert_eq!((unknown.get("deviceUuid"), unknown.get("measurements")), (None, None));
     }
 
     struct Served {
@@ -217,7 +284,7 @@ mod tests {
     impl Served {
         fn start() -> Self {
             let dir = tempfile::tempdir().unwrap();
-            let (listeners, mut serving) = (Listeners::default(), JoinSet::new());
+            let (listeners, mut serving) = (Listeners::new(None), JoinSet::new());
             let (served, path) = (listeners.clone(), dir.path().join("ble/socket"));
             serving.spawn(async move { served.serve(&path).await.unwrap() });
             Self { dir, listeners, _serving: serving }
@@ -233,7 +300,7 @@ mod tests {
         }
 
         async fn until_listening(&self, count: usize) {
-            while self.listeners.0.receiver_count() != count {
+            while self.listeners.lines.receiver_count() != count {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         }

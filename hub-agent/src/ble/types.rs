@@ -7,8 +7,11 @@ use std::sync::atomic::AtomicI64;
 use std::time::Duration;
 
 use hub_protocol::Timestamp;
-use hub_protocol::ble::{BleDeviceWindow, BleEvent};
+use hub_protocol::ble::BleDeviceWindow;
+use tokio::sync::watch;
 
+use super::events::Events;
+use super::selection::Selection;
 use crate::config::ScanMode;
 
 /// Where advertisements come from.
@@ -47,7 +50,12 @@ pub struct RadioConfig {
     pub least_window_micros: Arc<AtomicI64>,
     /// Scanning is restarted on an adapter that receives nothing for this long.
     pub silence: Duration,
+    /// What the service has this hub select; it may change at any time.
+    pub selection: Option<Selections>,
 }
+
+/// The compiled scan configuration, once there is one.
+pub type Selections = watch::Receiver<Option<Arc<Selection>>>;
 
 impl Default for RadioConfig {
     fn default() -> Self {
@@ -59,6 +67,7 @@ impl Default for RadioConfig {
             report_window: None,
             least_window_micros: Arc::default(),
             silence: Duration::from_secs(60),
+            selection: None,
         }
     }
 }
@@ -66,8 +75,17 @@ impl Default for RadioConfig {
 /// What the radio delivers to its reader.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Heard {
-    Event(BleEvent),
+    Events(Events),
     Window(HeardWindow),
+}
+
+#[cfg(test)]
+impl From<&hub_protocol::ble::BleEvent> for Heard {
+    fn from(event: &hub_protocol::ble::BleEvent) -> Self {
+        let mut events = Events::default();
+        events.push(event.observed_at, &event.payload);
+        Self::Events(events)
+    }
 }
 
 /// Every device that advertised between two times.

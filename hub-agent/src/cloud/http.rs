@@ -19,7 +19,7 @@ use crate::error::{Failure, chain};
 /// Sent with requests that may be repeated.
 pub const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
-/// The longest answer that is read: a desired state with many jobs is far smaller.
+/// The longest answer that is usually read: a desired state with many jobs is far smaller.
 const MAX_ANSWER_BYTES: usize = 4 << 20;
 
 /// The longest `Retry-After` that is honoured: a mistake in the service's configuration must not
@@ -35,11 +35,20 @@ pub struct Request {
     pub body: Bytes,
     /// Longer than usual where the service is asked to wait.
     pub timeout: Option<Duration>,
+    /// The most bytes that are read of the answer.
+    pub longest_answer: usize,
 }
 
 impl Request {
     pub fn get(path: impl Into<String>) -> Self {
-        Self { method: Method::GET, path: path.into(), headers: HeaderMap::new(), body: Bytes::new(), timeout: None }
+        Self {
+            method: Method::GET,
+            path: path.into(),
+            headers: HeaderMap::new(),
+            body: Bytes::new(),
+            timeout: None,
+            longest_answer: MAX_ANSWER_BYTES,
+        }
     }
 
     pub fn post_json(path: impl Into<String>, body: impl Into<Bytes>) -> Self {
@@ -72,7 +81,7 @@ pub struct Answer {
 
 impl Answer {
     /// Reads the response, and notes the service's time in `clock`.
-    pub async fn read(mut response: Response, clock: &Clock) -> Result<Self, CallError> {
+    pub async fn read(mut response: Response, longest: usize, clock: &Clock) -> Result<Self, CallError> {
         let (came_at, headers) = (clock::since_boot_micros(), response.headers());
         let (date, retry_after) = (headers.get(DATE).and_then(http_date), headers.get(RETRY_AFTER).cloned());
         let mut answer = Self {
@@ -83,7 +92,7 @@ impl Answer {
             body: Vec::new(),
         };
         while let Some(chunk) = response.chunk().await.map_err(CallError::from)? {
-            if answer.body.len() + chunk.len() > MAX_ANSWER_BYTES {
+            if answer.body.len() + chunk.len() > longest {
                 return Err(CallError::Unreachable("the answer is longer than any of the service".into()));
             }
             answer.body.extend_from_slice(&chunk);
@@ -108,6 +117,17 @@ impl Answer {
                 "the answer (status {}) does not have the service's format: {error}",
                 self.status
             ))
+        })
+    }
+
+    /// The same of an answer that contains secrets: the error quotes no value.
+    pub fn secret_data<T: DeserializeOwned>(&self) -> Result<T, String> {
+        serde_json::from_slice::<Data<T>>(&self.body).map(|body| body.data).map_err(|error| {
+            let quotes_a_value = error.to_string().starts_with("invalid");
+            match quotes_a_value {
+                true => format!("a value of another type in line {}, column {}", error.line(), error.column()),
+                false => error.to_string(),
+            }
         })
     }
 

@@ -368,7 +368,7 @@ impl Service {
             value.set_sensitive(true);
             call = call.header(AUTHORIZATION, value);
         }
-        Answer::read(call.send().await?, &self.clock).await
+        Answer::read(call.send().await?, request.longest_answer, &self.clock).await
     }
 
     /// The certificate in use.

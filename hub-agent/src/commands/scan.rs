@@ -5,19 +5,20 @@ use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
 use hub_adverts::Measurement;
-use hub_adverts::advertisement::frame_of;
-use hub_adverts::library::read;
 use hub_protocol::ble::BleEvent;
 use hub_protocol::telemetry::ScanState;
 use serde::Serialize;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::scan_table::{Screen, Table, described};
+use super::reading::{Reading, printable, reading_of};
+use super::scan_table::{Screen, Table};
 use crate::ble::recognise::recognise;
+use crate::ble::selection::{KnownDevice, Selection};
 use crate::ble::{self, Heard, Radio, RadioConfig, Replay, Source};
 use crate::config::{ScanArgs, ScanMode};
 use crate::error::Failure;
+use crate::scan_config;
 use crate::signals;
 
 const REFRESH: Duration = Duration::from_millis(500);
@@ -35,6 +36,8 @@ struct Line<'a> {
     model: Option<&'static str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     measurements: Vec<Measurement>,
+    #[serde(flatten)]
+    known: Option<KnownDevice>,
 }
 
 pub async fn scan(args: ScanArgs) -> Result<(), Failure> {
@@ -70,13 +73,14 @@ async fn listen(args: ScanArgs) -> Result<(), ScanError> {
         Some(file) => Source::Replay(Replay { file, speed: args.replay_speed, repeat: false }),
         None => Source::BlueZ,
     };
+    let selection = scan_config::peek(&args.state_dir);
     let cancel = CancellationToken::new();
     let radio = ble::start(source, config, cancel.clone())?;
     let stop = stop_signal(args.duration);
     if !args.json && io::stdout().is_terminal() {
-        show_table(radio, stop).await
+        show_table(radio, stop, selection.as_ref()).await
     } else {
-        print_lines(radio, stop, args.json).await
+        print_lines(radio, stop, args.json, selection.as_ref()).await
     }
 }
 
@@ -99,7 +103,12 @@ async fn stop_signal(duration_secs: Option<u64>) {
     }
 }
 
-async fn print_lines(mut radio: Radio, stop: impl Future<Output = ()>, json: bool) -> Result<(), ScanError> {
+async fn print_lines(
+    mut radio: Radio,
+    stop: impl Future<Output = ()>,
+    json: bool,
+    selection: Option<&Selection>,
+) -> Result<(), ScanError> {
     tokio::pin!(stop);
     let mut output = io::BufWriter::new(io::stdout().lock());
     let mut is_blind = std::pin::pin!(blindness(&radio));
@@ -112,7 +121,7 @@ async fn print_lines(mut radio: Radio, stop: impl Future<Output = ()>, json: boo
                 let Some(heard) = heard else { return Ok(()) };
                 has_heard = true;
                 for event in events(heard) {
-                    print_line(&mut output, &event, json)?;
+                    print_line(&mut output, &event, json, selection)?;
                 }
                 output.flush()?;
             }
@@ -120,34 +129,37 @@ async fn print_lines(mut radio: Radio, stop: impl Future<Output = ()>, json: boo
     }
 }
 
-fn print_line(output: &mut impl Write, event: &BleEvent, json: bool) -> io::Result<()> {
+fn print_line(output: &mut impl Write, event: &BleEvent, json: bool, selection: Option<&Selection>) -> io::Result<()> {
     let what = recognise(&event.payload);
-    let reading = frame_of(&event.payload).with(read);
+    let reading = reading_of(&event.payload, selection);
     if json {
-        let (model, measurements) =
-            reading.map_or((None, Vec::new()), |found| (Some(found.model.key.as_str()), found.measurements));
-        serde_json::to_writer(&mut *output, &Line { event, what, model, measurements })?;
+        let Reading { known, model, measurements, .. } = reading;
+        serde_json::to_writer(&mut *output, &Line { event, what, model, measurements, known })?;
         return output.write_all(b"\n");
     }
     let advertisement = &event.payload;
     let rssi = advertisement.rssi.map_or("-".to_owned(), |rssi| rssi.to_string());
-    let name = super::scan_table::printable(advertisement.name.as_deref().unwrap_or_default());
+    let name = printable(advertisement.name.as_deref().unwrap_or_default());
     write!(output, "{} {} {rssi:>4} {:<27} {name}", event.observed_at, advertisement.address, what.unwrap_or("-"))?;
-    match reading {
-        Some(reading) => writeln!(output, "  {}", described(&reading)),
+    match reading.described() {
+        Some(described) => writeln!(output, "  {described}"),
         None => writeln!(output),
     }
 }
 
 fn events(heard: Vec<Heard>) -> impl Iterator<Item = BleEvent> {
-    heard.into_iter().filter_map(|heard| match heard {
-        Heard::Event(event) => Some(event),
+    heard.into_iter().flat_map(|heard| match heard {
+        Heard::Events(events) => events.parsed().collect(),
         // None is requested.
-        Heard::Window(_) => None,
+        Heard::Window(_) => Vec::new(),
     })
 }
 
-async fn show_table(mut radio: Radio, stop: impl Future<Output = ()>) -> Result<(), ScanError> {
+async fn show_table(
+    mut radio: Radio,
+    stop: impl Future<Output = ()>,
+    selection: Option<&Selection>,
+) -> Result<(), ScanError> {
     tokio::pin!(stop);
     let started = Instant::now();
     let mut table = Table::default();
@@ -163,7 +175,7 @@ async fn show_table(mut radio: Radio, stop: impl Future<Output = ()>) -> Result<
                 let Some(heard) = heard else { break };
                 has_heard = true;
                 for event in events(heard) {
-                    table.heard(&event);
+                    table.heard(&event, selection);
                 }
             }
             _ = refresh.tick() => {

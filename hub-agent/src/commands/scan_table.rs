@@ -5,12 +5,12 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-use hub_adverts::advertisement::frame_of;
-use hub_adverts::library::{Reading, read};
 use hub_protocol::Timestamp;
 use hub_protocol::ble::BleEvent;
 
+use super::reading::{printable, reading_of};
 use crate::ble::recognise::recognise;
+use crate::ble::selection::Selection;
 
 /// Devices that were silent for this long are removed.
 const FORGET_SECS: i64 = 120;
@@ -45,7 +45,7 @@ impl Table {
         self.rows.len()
     }
 
-    pub fn heard(&mut self, event: &BleEvent) {
+    pub fn heard(&mut self, event: &BleEvent, selection: Option<&Selection>) {
         let advertisement = &event.payload;
         let level = f64::from(advertisement.rssi.unwrap_or(-127));
         if self.rows.len() >= MAX_ROWS && !self.rows.contains_key(&advertisement.address) {
@@ -66,8 +66,8 @@ impl Table {
         }
         // A beacon that alternates between several kinds of frame keeps the last known one.
         row.what = recognise(advertisement).unwrap_or(row.what);
-        if let Some(reading) = frame_of(advertisement).with(read) {
-            row.values = described(&reading);
+        if let Some(described) = reading_of(advertisement, selection).described() {
+            row.values = described;
         }
         row.rssi = advertisement.rssi;
         row.smooth_rssi += (level - row.smooth_rssi) / 8.0;
@@ -122,25 +122,8 @@ impl Table {
     }
 }
 
-/// The model and the values, on one line.
-pub fn described(reading: &Reading) -> String {
-    printable(&reading.to_string())
-}
-
 fn band(level: f64) -> i32 {
     (level / BAND_DBM).floor() as i32
-}
-
-/// Replaces control characters, which a terminal would execute, and those that change the direction
-/// of writing.
-pub fn printable(text: &str) -> String {
-    text.chars()
-        .map(|char| match char {
-            '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' => '\u{fffd}',
-            char if char.is_control() => '\u{fffd}',
-            char => char,
-        })
-        .collect()
 }
 
 /// Columns of a terminal: East Asian characters and emoji need two.
@@ -248,18 +231,18 @@ mod tests {
     fn strong_devices_come_first_and_noise_does_not_reorder_them() {
         let mut table = Table::default();
         for (address, rssi) in [("C", -45), ("B", -85), ("A", -84), ("D", -65)] {
-            table.heard(&event(address, 1, rssi, ""));
+            table.heard(&event(address, 1, rssi, ""), None);
         }
         let before = addresses(&render(&mut table, 100, 24, 1)).join(" ");
         assert_eq!(before, "C D A B");
         for round in 0..50 {
             for (address, rssi) in [("C", -45), ("B", -85), ("A", -84), ("D", -65)] {
-                table.heard(&event(address, 2, rssi + (round % 7) - 3, ""));
+                table.heard(&event(address, 2, rssi + (round % 7) - 3, ""), None);
             }
             assert_eq!(addresses(&render(&mut table, 100, 24, 2)).join(" "), before);
         }
         for _ in 0..50 {
-            table.heard(&event("B", 3, -40, ""));
+            table.heard(&event("B", 3, -40, ""), None);
         }
         assert_eq!(addresses(&render(&mut table, 100, 24, 3)).join(" "), "B C D A");
     }
@@ -268,7 +251,7 @@ mod tests {
     fn the_table_fits_the_terminal() {
         let mut table = Table::default();
         for number in 0..100 {
-            table.heard(&event(&format!("AA:BB:CC:DD:EE:{number:02X}"), 1, -50, "温度計の長い名前がここにある"));
+            table.heard(&event(&format!("AA:BB:CC:DD:EE:{number:02X}"), 1, -50, "温度計の長い名前がここにある"), None);
         }
         for (width, height) in [(80, 24), (40, 10), (10, 4), (80, 3), (80, 2), (1, 1), (200, 300)] {
             let lines = render(&mut table, width, height, 1);
@@ -284,7 +267,7 @@ mod tests {
     #[test]
     fn control_characters_in_a_name_are_replaced() {
         let mut table = Table::default();
-        table.heard(&event("A", 1, -50, "\x1b[2Jevil\u{202e}\r\n\u{9b}x"));
+        table.heard(&event("A", 1, -50, "\x1b[2Jevil\u{202e}\r\n\u{9b}x"), None);
         let screen = render(&mut table, 100, 24, 1).join("");
         assert!(!screen.chars().any(|char| char.is_control() || char == '\u{202e}'), "{screen:?}");
     }
@@ -293,7 +276,7 @@ mod tests {
     fn silent_devices_are_removed_and_rows_are_bounded() {
         let mut table = Table::default();
         for number in 0..MAX_ROWS + 10 {
-            table.heard(&event(&number.to_string(), 1, -50, ""));
+            table.heard(&event(&number.to_string(), 1, -50, ""), None);
         }
         assert_eq!(table.len(), MAX_ROWS);
         render(&mut table, 80, 24, 1 + FORGET_SECS);

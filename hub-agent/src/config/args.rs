@@ -327,4 +327,7 @@ pub struct ScanArgs {
     /// With --replay: 2 is twice as fast as recorded, 0 as fast as possible
     #[arg(long, value_name = "N", default_value_t = 1.0, requires = "replay")]
     pub replay_speed: f64,
+    /// State directory of this hub's agent, which has the names of its owner's devices
+    #[arg(long, env = "HUB_AGENT_STATE_DIR", value_name = "DIR", default_value = "/var/lib/hub-agent")]
+    pub state_dir: PathBuf,
 }

@@ -43,7 +43,7 @@ pub fn load(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli, Refusa
         all.find_subcommand(name).map(|command| command.get_arguments().collect()).unwrap_or_default();
     let file = match takes.iter().any(|arg| arg.get_id() == "config") {
         true => file::read(matches.get_one::<PathBuf>("config")).map_err(Refusal::Config)?,
-        // `version` and `scan` have no settings.
+        // `version` and `scan` take nothing from it.
         false => None,
     };
     let Some((path, text)) = file else {

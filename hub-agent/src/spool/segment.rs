@@ -184,13 +184,26 @@ impl Gathering {
             self.json.truncate(before);
             return Err(error);
         }
+        self.pushed(from, to, clock_offset_micros);
+        Ok(())
+    }
+
+    /// A record that is JSON already.
+    pub fn push_json(&mut self, record: &[u8], from: Timestamp, to: Timestamp, clock_offset_micros: i64) {
+        if !self.is_empty() {
+            self.json.push(b',');
+        }
+        self.json.extend_from_slice(record);
+        self.pushed(from, to, clock_offset_micros);
+    }
+
+    fn pushed(&mut self, from: Timestamp, to: Timestamp, clock_offset_micros: i64) {
         if self.is_empty() {
             self.clock_offset_micros = clock_offset_micros;
         }
         self.records += 1;
         let (first, last) = self.span.unwrap_or((from, to));
         self.span = Some((first.min(from), last.max(to)));
-        Ok(())
     }
 
     /// Closes the gathered records into a segment, and starts over.

@@ -26,7 +26,7 @@ fn event(number: usize) -> BleEvent {
 }
 
 fn heard(numbers: std::ops::Range<usize>) -> Vec<Heard> {
-    numbers.map(|number| Heard::Event(event(number))).collect()
+    numbers.map(|number| Heard::from(&event(number))).collect()
 }
 
 /// Commits only when a batch is requested, so that a test decides when.
@@ -258,7 +258,7 @@ async fn without_a_disk_the_newest_records_are_uploaded_from_memory() {
         let events = (0..2_000).map(|number| {
             let mut event = event(number);
             event.payload.address = uuid::Uuid::new_v4().to_string() + &uuid::Uuid::new_v4().to_string();
-            Heard::Event(event)
+            Heard::from(&event)
         });
         spool.append(events.collect()).await.unwrap();
     }
@@ -353,7 +353,7 @@ async fn records_of_a_boot_without_the_time_are_dated_before_the_next_boot() {
     for secs in [600, 700] {
         let mut event = event(0);
         event.observed_at = Timestamp::from_micros(secs * 1_000_000);
-        spool.append(vec![Heard::Event(event)]).await.unwrap();
+        spool.append(vec![Heard::from(&event)]).await.unwrap();
     }
     spool.close().await.unwrap();
     let database = rusqlite::Connection::open(dir.path().join("spool.db")).unwrap();
@@ -452,7 +452,7 @@ fn bulky(numbers: std::ops::Range<usize>) -> Vec<Heard> {
     let bulky = |number: usize| {
         let mut event = event(number);
         event.payload.address = (0..8).map(|_| uuid::Uuid::new_v4().to_string()).collect();
-        Heard::Event(event)
+        Heard::from(&event)
     };
     numbers.map(bulky).collect()
 }

@@ -226,9 +226,11 @@ impl Worker {
         let offset = machine_offset_micros();
         for item in heard {
             match item {
-                Heard::Event(event) => {
-                    let at = event.observed_at;
-                    self.push(Kind::BleEvents, &event, at, at, offset);
+                Heard::Events(events) => {
+                    for (at, event) in events.iter() {
+                        self.make_room(Kind::BleEvents, at, at, offset);
+                        self.gathering.get_mut(Kind::BleEvents).push_json(event, at, at, offset);
+                    }
                 }
                 Heard::Window(window) => {
                     for device in &window.devices {
@@ -236,6 +238,17 @@ impl Worker {
                     }
                 }
             }
+        }
+    }
+
+    /// Closes the gathered records if the next one does not belong to them.
+    fn make_room(&mut self, kind: Kind, from: Timestamp, to: Timestamp, clock_offset_micros: i64) {
+        let gathering = self.gathering.get(kind);
+        if gathering.must_close_before(clock_offset_micros)
+            || (kind == Kind::BleWindows && gathering.is_of_another_window(from, to))
+        {
+            self.close_segment(kind);
+            self.bound_held();
         }
     }
 
@@ -247,13 +260,7 @@ impl Worker {
         to: Timestamp,
         clock_offset_micros: i64,
     ) {
-        let gathering = self.gathering.get(kind);
-        if gathering.must_close_before(clock_offset_micros)
-            || (kind == Kind::BleWindows && gathering.is_of_another_window(from, to))
-        {
-            self.close_segment(kind);
-            self.bound_held();
-        }
+        self.make_room(kind, from, to, clock_offset_micros);
         if let Err(error) = self.gathering.get_mut(kind).push(record, from, to, clock_offset_micros) {
             tracing::error!(%error, "a record cannot be encoded as JSON and is dropped");
             self.count.drop_of(kind, 1);

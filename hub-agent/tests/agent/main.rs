@@ -15,6 +15,7 @@ mod helper;
 mod jobs;
 mod pauses;
 mod releases;
+mod scan_config;
 mod service;
 mod waiting;
 mod whole;

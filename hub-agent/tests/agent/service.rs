@@ -70,6 +70,9 @@ pub struct Stored {
     lose_refreshes: usize,
     login_page: bool,
     desired: Option<Value>,
+    scan_config: Option<Value>,
+    /// The entity tags that requests for the scan configuration named, and whether it was sent.
+    pub scan_config_requests: Vec<(Option<String>, bool)>,
     pub fleet: Fleet,
     /// The tenant of the next claim, if not the usual one.
     pub tenant: Option<TenantUuid>,
@@ -109,6 +112,7 @@ impl Service {
             .route("/v1/hubs/{hub}/telemetry", post(telemetry))
             .route("/v1/hubs/{hub}/logs", post(logs))
             .route("/v1/hubs/{hub}/desired-state", get(desired_state))
+            .route("/v1/hubs/scan-config", get(scan_config))
             .route("/v1/ble/events", post(events))
             .merge(releases::routes())
             .layer(axum::middleware::from_fn_with_state(shared.clone(), check_certificate))
@@ -195,6 +199,21 @@ impl Stored {
         let state = self.desired.as_mut().unwrap();
         state["revision"] = json!(state["revision"].as_i64().unwrap() + 1);
         state["jobs"] = json!(jobs);
+    }
+
+    /// The hub has to fetch this scan configuration.
+    pub fn configure(&mut self, config: Value) {
+        let state = self.desired.as_mut().unwrap();
+        state["revision"] = json!(state["revision"].as_i64().unwrap() + 1);
+        state["scanConfigRevision"] = config["revision"].clone();
+        self.scan_config = Some(config);
+    }
+
+    /// The next claim is of another tenant, which has no scan configuration.
+    pub fn give_away(&mut self, code: &str) {
+        self.tenant = Some(TenantUuid::new());
+        self.scan_config = None;
+        self.unblock_with(code);
     }
 
     pub fn jobs(&self) -> &[Value] {
@@ -431,6 +450,24 @@ async fn desired_state(
         }
     };
     tokio::time::timeout(wait, change).await.unwrap_or_else(|_| StatusCode::NOT_MODIFIED.into_response())
+}
+
+async fn scan_config(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Response {
+    let mut stored = shared.stored.lock().unwrap();
+    if !authorized(&stored, &headers) {
+        return problem(401, "TOKEN_INVALID");
+    }
+    let Some(config) = stored.scan_config.clone() else { return problem(404, "NOT_FOUND") };
+    let etag = format!("\"scan-{}\"", config["revision"]);
+    let known = headers.get(header::IF_NONE_MATCH).map(|value| value.to_str().unwrap().to_owned());
+    let is_sent = known.as_deref() != Some(etag.as_str());
+    stored.scan_config_requests.push((known, is_sent));
+    drop(stored);
+    shared.changed.notify_waiters();
+    match is_sent {
+        true => ([(header::ETAG, etag)], Json(json!({"data": config}))).into_response(),
+        false => StatusCode::NOT_MODIFIED.into_response(),
+    }
 }
 
 fn unpack(headers: &HeaderMap, body: &[u8]) -> Vec<u8> {

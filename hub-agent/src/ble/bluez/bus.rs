@@ -1,6 +1,6 @@
 //! One connection to the system bus: authenticates, makes calls, and delivers every message to a
 //! listener. Reads everything that is available and then pauses briefly, so that a thousand signals
-//! a second cause about twenty-five wake-ups. Knows nothing of Bluetooth.
+//! a second cause about sixteen wake-ups. Knows nothing of Bluetooth.
 
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
@@ -24,7 +24,7 @@ const BUS_PATH: &str = "/org/freedesktop/DBus";
 pub const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 const AUTHENTICATION_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long signals are collected.
-const REST: Duration = Duration::from_millis(40);
+const REST: Duration = Duration::from_millis(60);
 const READ_BYTES: usize = 64 << 10;
 const MAX_READ_BYTES: usize = 16 * READ_BYTES;
 

@@ -236,7 +236,10 @@ impl<'a> Reader<'a> {
 
     fn variant(&mut self, depth: usize) -> Result<Value<'a>, Malformed> {
         let length = usize::from(self.u8()?);
-        let mut signature = self.text(length)?.as_bytes();
+        let mut signature = self.bytes(length)?;
+        if self.u8()? != 0 {
+            return Err(Malformed("unterminated signature"));
+        }
         let value = self.value(&mut signature, depth + 1)?;
         if signature.is_empty() { Ok(value) } else { Err(Malformed("variant of several types")) }
     }

@@ -179,14 +179,16 @@ impl World {
         at: Timestamp,
         by_radio: bool,
     ) {
-        if !self.devices.contains_key(path) {
-            let Some(device) = Device::new(path, at) else { return };
-            if self.devices.len() >= MAX_DEVICES {
-                self.forget_stale(at);
+        let device = match self.devices.get_mut(path) {
+            Some(device) => device,
+            None => {
+                let Some(device) = Device::new(path, at) else { return };
+                if self.devices.len() >= MAX_DEVICES {
+                    self.forget_stale(at);
+                }
+                self.devices.entry(path.to_owned()).or_insert(device)
             }
-            self.devices.insert(path.to_owned(), device);
-        }
-        let Some(device) = self.devices.get_mut(path) else { return };
+        };
         let heard = device.change(properties, invalidated);
         let Some(seen) = self.adapters.get_mut(&device.adapter_path) else { return };
         if !(heard && by_radio && seen.reporting) {
@@ -336,15 +338,18 @@ fn level(value: &Value<'_>) -> Option<i16> {
 fn replace(data: &mut BTreeMap<String, Payload>, value: &Value<'_>, key_of: fn(&Value<'_>) -> Option<Key>) {
     let entries = dictionary(value);
     let new = || entries.iter().filter_map(|(id, bytes)| Some((key_of(id)?, bytes.as_bytes()?)));
-    if !(data.len() == new().count() && new().all(|(key, _)| data.contains_key(key.as_str()))) {
-        *data = new().map(|(key, bytes)| (key.as_str().to_owned(), Payload(bytes.to_vec()))).collect();
-        return;
-    }
+    let mut count = 0;
     for (key, bytes) in new() {
-        if let Some(Payload(kept)) = data.get_mut(key.as_str()) {
-            kept.clear();
-            kept.extend_from_slice(bytes);
-        }
+        count += 1;
+        let Some(Payload(kept)) = data.get_mut(key.as_str()) else {
+            count = usize::MAX;
+            break;
+        };
+        kept.clear();
+        kept.extend_from_slice(bytes);
+    }
+    if count != data.len() {
+        *data = new().map(|(key, bytes)| (key.as_str().to_owned(), Payload(bytes.to_vec()))).collect();
     }
 }
 
@@ -423,8 +428,8 @@ mod tests {
         let items = receiver.next().await.unwrap_or_default();
         items
             .into_iter()
-            .map(|item| match item {
-                Heard::Event(event) => event.payload,
+            .flat_map(|item| match item {
+                Heard::Events(events) => events.parsed().map(|event| event.payload).collect::<Vec<_>>(),
                 Heard::Window(window) => panic!("no window was requested: {window:?}"),
             })
             .collect()
