@@ -53,10 +53,13 @@ async fn device(tenant: &Tenant, id: &Value) -> Value {
     tenant.client.get(&format!("/tenant/devices/{id}")).call().await.expect(200).data()
 }
 
-/// Status, device and reading of all events, oldest first.
-async fn stored(app: &TestApp) -> Vec<(String, Option<i64>, Option<Value>, Option<i64>)> {
+/// Status, device, reading and first reception of an event.
+type Stored<R> = (String, Option<i64>, Option<R>, Option<i64>);
+
+/// All events, oldest first.
+async fn stored(app: &TestApp) -> Vec<Stored<Value>> {
     let mut conn = app.app.db.read().await.expect("a connection");
-    let rows: Vec<(String, Option<i64>, Option<String>, Option<i64>)> =
+    let rows: Vec<Stored<String>> =
         sql("SELECT processing_status, device_instance_id, reading, observation_id FROM ble_events \
              ORDER BY ble_event_id")
         .all(&mut conn)

@@ -51,8 +51,8 @@ fn main() {
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
-            "ingest" | "decode" | "recognise" | "decoding" | "group-commit" | "retention" | "stream" | "desired" | "auth" | "audit"
-            | "memory" | "release" | "start" => names.push(argument),
+            "ingest" | "decode" | "recognise" | "decoding" | "group-commit" | "retention" | "stream" | "desired"
+            | "auth" | "audit" | "memory" | "release" | "start" => names.push(argument),
             "--full" => is_full = true,
             "--backend" => match arguments.next().as_deref() {
                 Some("sqlite") => backends.retain(|backend| *backend == Backend::Sqlite),

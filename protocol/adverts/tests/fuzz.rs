@@ -2,6 +2,8 @@
 //! Each target runs for a second; BOLERO_RANDOM_TEST_TIME_MS sets another time, and `cargo bolero`
 //! runs the targets with a fuzzer that follows the coverage.
 
+#![allow(clippy::expect_used, clippy::indexing_slicing, reason = "a test that meets what it does not expect fails")]
+
 use std::collections::HashSet;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};

@@ -186,8 +186,8 @@ fn calibrate(instance: &Instance, measurements: &mut [Measurement]) {
 }
 
 impl Read<'_> {
-    /// What tells that two receptions are of this frame: its sender, and its sequence number or else
-    /// its payload.
+    /// What tells that two receptions are of this frame: its sender, and its sequence number or
+    /// else its payload.
     pub fn observation(&self, frame: &Frame<'_>) -> Observation {
         let mut hasher = DefaultHasher::new();
         match (self.instance, self.facts.identity) {
