@@ -47,7 +47,9 @@ async fn list(tenant: &Tenant, query: &str) -> Vec<Value> {
 async fn start(backend: Backend) -> (TestApp, Tenant, std::sync::Arc<std::sync::atomic::AtomicI64>) {
     let (clock, micros) = set_clock(NOW);
     let app = TestApp::with(backend, Options { clock: Some(clock), ..Options::default() }).await;
-    let tenant = Tenant::create(&app.client()).await;
+    let mut tenant = Tenant::create(&app.client()).await;
+    // A key does not expire.
+    tenant.client = tenant.api_key(json!({"scopes": ["*"]})).await.client;
     (app, tenant, micros)
 }
 

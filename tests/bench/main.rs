@@ -8,6 +8,7 @@ mod decoding;
 mod desired;
 mod fleet;
 mod group_commit;
+mod history;
 mod ingest;
 mod memory;
 mod raw;
@@ -31,14 +32,15 @@ usage: bench [NAME...] [--backend sqlite|postgres] [--full]
   desired       hubs that wait for their desired state: memory, CPU, and the time until one has a job
   auth          what knowing and allowing a caller adds to a request, beside the same request without
   audit         filtered pages of a million audit entries, beside a look-up by primary key
+  history       values of a device, a day and a year of it, out of a million events, beside a look-up by primary key
   retention     a fleet's uploads while old events are deleted, beside the same without
   memory        resident at rest, at 50,000 events/s, under hostile uploads and logins, and a minute after each
   release       a release of 500 MiB up and down: memory of the service, beside copying the file
   start         start of the service on an existing database
   agent         what an advertisement costs the agent, beside bleak on the same bus (by itself, or with no name given)
 
-Without a name all of them run, on every database that is there. --full: retention begins with ten
-million events instead of one.
+Without a name all of them run, on every database that is there. --full: retention and history
+begin with ten million events instead of one.
 ";
 
 fn main() {
@@ -52,7 +54,7 @@ fn main() {
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "ingest" | "decode" | "recognise" | "decoding" | "group-commit" | "retention" | "stream" | "desired"
-            | "auth" | "audit" | "memory" | "release" | "start" => names.push(argument),
+            | "auth" | "audit" | "history" | "memory" | "release" | "start" => names.push(argument),
             "--full" => is_full = true,
             "--backend" => match arguments.next().as_deref() {
                 Some("sqlite") => backends.retain(|backend| *backend == Backend::Sqlite),
@@ -100,6 +102,9 @@ fn main() {
             }
             if wanted("audit") {
                 audit::run(backend).await;
+            }
+            if wanted("history") {
+                history::run(backend, is_full).await;
             }
             if wanted("memory") {
                 memory::run(backend).await;

@@ -10,10 +10,12 @@ use secrecy::ExposeSecret;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
 /// What changes by itself, or by asking alone: `table.column`, or a whole table.
-const MOVES_BY_ITSELF: [&str; 10] = [
+const MOVES_BY_ITSELF: [&str; 11] = [
     "_sqlx_migrations",
     // Background work is due again and again.
     "tasks",
+    // What hubs heard is noted some seconds later.
+    "unknown_advertisers",
     // A hub or a key was seen, a request was counted.
     "hubs.last_seen_at",
     "hubs.last_telemetry_at",

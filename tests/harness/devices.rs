@@ -51,7 +51,8 @@ pub async fn put_readings(
     assert_eq!(ids.len(), values.len());
     for (id, values) in ids.iter().zip(values) {
         let reading = json!({"deviceUuid": device_uuid, "protocolRevision": 3, "values": values}).to_string();
-        sql("UPDATE ble_events SET device_instance_id = $3, processing_status = 'DECODED', reading = $4 \
+        sql("UPDATE ble_events SET device_instance_id = $3, \
+             processing_status = 'DECODED', reading = $4 \
              WHERE tenant_uuid = $1 AND ble_event_id = $2")
         .bind(tenant.tenant_uuid)
         .bind(*id)

@@ -154,8 +154,8 @@ pub async fn further_receptions(
     first_ids: &[i64],
 ) -> Result<Vec<(i64, ReceptionResponse)>> {
     // The strength is in the text, which few events fill.
-    let rows: Vec<Row> = sql("SELECT ble_event_id, CAST(0 AS BIGINT) AS device_instance_id, hub_uuid, \
-         window_start, CAST(NULL AS TEXT) AS reading, observation_id, \
+    let rows: Vec<Row> = sql("SELECT ble_event_id, CAST(0 AS BIGINT) AS device_instance_id, \
+         hub_uuid, window_start, CAST(NULL AS TEXT) AS reading, observation_id, \
          CASE WHEN OCTET_LENGTH(event) <= 4096 THEN event ELSE '' END AS event FROM ble_events \
          WHERE tenant_uuid = $1 AND observation_id IN ")
     .bind(scope.tenant_uuid())

@@ -14,7 +14,7 @@ mod spans;
 mod store;
 mod timeline;
 
-pub use rollup::{forget, roll_up};
+pub use rollup::{Changed, forget, recount, roll_up};
 
 const HOUR_SECS: i64 = 3600;
 const DAY_SECS: i64 = 24 * 3600;

@@ -11,6 +11,7 @@ use uuid::Uuid;
 use super::hour::{Hour, hour_of};
 use super::store::{self, Behind};
 use crate::core::Core;
+use crate::db::Direction;
 use crate::domain::{ble, device_instances};
 use crate::error::Result;
 
@@ -26,6 +27,8 @@ const MAX_EVENTS: i64 = 50_000;
 const ENOUGH_HOURS: usize = 1000;
 /// After this time another task has its turn.
 const RUN_TIME: Duration = Duration::from_secs(30);
+/// Hours of devices that one transaction makes anew.
+const RECOUNTED: usize = 50;
 /// The longest rest between two transactions. A rest is as long as the work before it.
 const LONGEST_REST: Duration = Duration::from_secs(1);
 
@@ -109,6 +112,67 @@ async fn step(core: &Core, tenant_uuid: TenantUuid, cursor: i64, last_id: i64) -
     store::set_cursor(&mut tx, tenant_uuid, next).await?;
     tx.commit_unaudited("what was heard, by the hour").await?;
     Ok(Some(next))
+}
+
+/// An event that became one of a device, or is none any more, or says something else now.
+#[derive(Clone, Copy, Debug)]
+pub struct Changed {
+    pub device_instance_id: i64,
+    pub ble_event_id: i64,
+    pub observed_at: Timestamp,
+}
+
+/// Makes the hours of these events anew, once their change is committed.
+pub async fn recount(core: &Core, tenant_uuid: TenantUuid, changed: &[Changed]) -> Result<()> {
+    let mut hours: BTreeMap<(i64, i64), (i64, i64)> = BTreeMap::new();
+    for one in changed {
+        let id = one.ble_event_id;
+        let observed_at = one.observed_at.min(Timestamp::from_micros(id));
+        let range = hours.entry((one.device_instance_id, hour_of(observed_at))).or_insert((id, id));
+        *range = (range.0.min(id), range.1.max(id));
+    }
+    let mut hours = hours.into_iter().peekable();
+    while hours.peek().is_some() {
+        let began = Instant::now();
+        let some = hours.by_ref().take(RECOUNTED).collect();
+        recount_some(core, tenant_uuid, some).await?;
+        tokio::time::sleep(began.elapsed().min(LONGEST_REST)).await;
+    }
+    Ok(())
+}
+
+async fn recount_some(core: &Core, tenant_uuid: TenantUuid, mut some: BTreeMap<(i64, i64), (i64, i64)>) -> Result<()> {
+    let mut tx = core.db.begin().await?;
+    let cursor = store::lock_cursor(&mut tx, tenant_uuid).await?;
+    let keys: Vec<(i64, i64)> = some.keys().copied().collect();
+    for (key, hour) in store::stored(&mut tx, &keys).await? {
+        if let Some((first, last)) = some.get_mut(&key) {
+            (*first, *last) = (hour.first_id.min(*first), hour.last_id.max(*last));
+        }
+    }
+    let devices: Vec<i64> = keys.iter().map(|(device_instance_id, _)| *device_instance_id).collect();
+    let devices = device_instances::existing(&mut tx, tenant_uuid, &devices).await?;
+    some.retain(|(device_instance_id, _), _| devices.contains(device_instance_id));
+    let mut counted = Vec::with_capacity(some.len());
+    for ((device_instance_id, start), (mut first, last)) in some {
+        let mut hour = Hour::default();
+        // What is not followed yet will be.
+        let last = last.min(cursor);
+        while first <= last {
+            let range = (first, last);
+            let direction = Direction::Ascending;
+            let batch = ble::receptions_of(&mut tx, tenant_uuid, device_instance_id, range, direction, READ).await?;
+            for reception in batch.receptions.into_iter().filter(|one| hour_of(one.observed_at) == start) {
+                hour.add(reception);
+            }
+            let Some(last_id) = batch.last_id else { break };
+            first = last_id.saturating_add(1);
+        }
+        counted.push(((device_instance_id, start), hour));
+    }
+    // An hour without any event is as good as none.
+    store::put(&mut tx, tenant_uuid, counted).await?;
+    tx.commit_unaudited("what was heard, by the hour").await
 }
 
 /// Deletes at most `limit` hours that were kept for long enough, or for as long as events.

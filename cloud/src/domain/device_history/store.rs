@@ -66,23 +66,24 @@ pub async fn hours(
         minutes: Option<i64>,
         content: Option<String>,
     }
-    let rows: Vec<Joined> = sql("SELECT c.last_id AS cursor, r.hour, r.first_id, r.last_id, r.minutes, ")
-        .push(match part {
-            Part::Ids => "'' AS content",
-            Part::Heard => "r.hubs AS content",
-            Part::Measured => "r.quantities AS content",
-        })
-        .push(
-            " FROM sensor_rollup_cursors c LEFT JOIN sensor_rollups r \
+    let rows: Vec<Joined> = sql("SELECT c.last_id AS cursor, r.hour, r.first_id, r.last_id, \
+         r.minutes, ")
+    .push(match part {
+        Part::Ids => "'' AS content",
+        Part::Heard => "r.hubs AS content",
+        Part::Measured => "r.quantities AS content",
+    })
+    .push(
+        " FROM sensor_rollup_cursors c LEFT JOIN sensor_rollups r \
              ON r.tenant_uuid = c.tenant_uuid AND r.device_instance_id = $2 \
              AND r.hour >= $3 AND r.hour < $4 WHERE c.tenant_uuid = $1 ORDER BY r.hour",
-        )
-        .bind(tenant_uuid)
-        .bind(device_instance_id)
-        .bind(from_hour)
-        .bind(to_hour)
-        .all(conn)
-        .await?;
+    )
+    .bind(tenant_uuid)
+    .bind(device_instance_id)
+    .bind(from_hour)
+    .bind(to_hour)
+    .all(conn)
+    .await?;
     let cursor = rows.first().map_or(0, |row| row.cursor);
     let mut hours = Vec::with_capacity(rows.len());
     for row in rows {
@@ -164,8 +165,8 @@ pub async fn set_cursor(tx: &mut Tx, tenant_uuid: TenantUuid, last_id: i64) -> R
 pub async fn stored(tx: &mut Tx, keys: &[(i64, i64)]) -> Result<Vec<((i64, i64), Hour)>> {
     let mut found = Vec::new();
     for some in keys.chunks(HOURS) {
-        let mut query = sql("SELECT device_instance_id, hour, first_id, last_id, minutes, quantities, \
-             hubs FROM sensor_rollups WHERE (device_instance_id, hour) IN (VALUES ");
+        let mut query = sql("SELECT device_instance_id, hour, first_id, last_id, minutes, \
+             quantities, hubs FROM sensor_rollups WHERE (device_instance_id, hour) IN (VALUES ");
         for (at, (device_instance_id, hour)) in some.iter().enumerate() {
             query = query.push(if at > 0 { ", (" } else { "(" }).push_bind(*device_instance_id);
             query = query.push(", ").push_bind(*hour).push(")");
@@ -188,8 +189,8 @@ pub async fn put(tx: &mut Tx, tenant_uuid: TenantUuid, hours: Vec<((i64, i64), H
     }
     let numbers = |of: fn(&((i64, i64), Hour)) -> i64| Column::Int(hours.iter().map(of).collect());
     let bulk = Bulk {
-        head: "INSERT INTO sensor_rollups (device_instance_id, hour, tenant_uuid, first_id, last_id, \
-             minutes, quantities, hubs)",
+        head: "INSERT INTO sensor_rollups (device_instance_id, hour, tenant_uuid, first_id, \
+             last_id, minutes, quantities, hubs)",
         columns: vec![
             numbers(|((device_instance_id, _), _)| *device_instance_id),
             numbers(|((_, hour), _)| *hour),

@@ -358,12 +358,13 @@ pub async fn update(tx: &mut Tx, scope: &Scope, instance: &Instance) -> Result<(
 
 /// Notes the revision of the catalog with which the device has changed.
 pub async fn mark_changed(tx: &mut Tx, scope: &Scope, device_instance_id: i64, revision: i64) -> Result<()> {
-    sql("UPDATE device_instances SET catalog_revision = $3 WHERE device_instance_id = $1 AND tenant_uuid = $2")
-        .bind(device_instance_id)
-        .bind(scope.tenant_uuid())
-        .bind(revision)
-        .run(tx)
-        .await
+    sql("UPDATE device_instances SET catalog_revision = $3 \
+         WHERE device_instance_id = $1 AND tenant_uuid = $2")
+    .bind(device_instance_id)
+    .bind(scope.tenant_uuid())
+    .bind(revision)
+    .run(tx)
+    .await
 }
 
 pub async fn set_bind_key(

@@ -94,8 +94,8 @@ const SAMPLES: usize = 50;
 /// Larger records are no reports of the agent.
 const MAX_SAMPLE_BYTES: i64 = 64 * 1024;
 
-/// The first telemetry record of the tenant's hub in each of these ranges of ids, whose ends are not
-/// included.
+/// The first telemetry record of the tenant's hub in each of these ranges of ids, whose ends are
+/// not included.
 pub async fn samples(
     conn: &mut Conn,
     tenant_uuid: TenantUuid,

@@ -175,8 +175,8 @@ pub struct CreateDeviceRequest {
     /// A model of the library, such as `ruuvi/ruuvitag`, whose identifiers, protocol and metrics
     /// the new model gets. They can be changed afterwards.
     template: Option<String>,
-    /// The address of an advertiser of `GET /tenant/ble/unknown`. Without a template, the model gets
-    /// its name and an identifier that fits what it advertised.
+    /// The address of an advertiser of `GET /tenant/ble/unknown`. Without a template, the model
+    /// gets its name and an identifier that fits what it advertised.
     #[schemars(regex(pattern = hub_protocol::patterns::ADDRESS))]
     from_unknown: Option<String>,
     /// A name for people; required without a template and without an unknown advertiser.

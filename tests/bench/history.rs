@@ -1,0 +1,187 @@
+//! *history*: the values of one device out of many events: a day of it raw and in buckets, a year
+//! of it in buckets from rollups. The raw limit is the look-up of one event by its primary key.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use hub_cloud::db::bulk::{Bulk, Column};
+use hub_cloud::db::sql;
+use hub_cloud::domain::device_history;
+use hub_protocol::{TenantUuid, Timestamp};
+use hub_tests::devices::{make_device, make_model};
+use hub_tests::{Backend, Tenant, TestApp};
+use reqwest::header::AUTHORIZATION;
+use serde_json::json;
+use uuid::Uuid;
+
+use crate::wire::Connection;
+
+/// Events of each device, one a minute: a week.
+const EVENTS_OF_A_DEVICE: i64 = 10_000;
+const MINUTE_MICROS: i64 = 60_000_000;
+const HOUR_SECS: i64 = 3600;
+const ROWS: i64 = 5000;
+const ROWS_OF_A_TRANSACTION: i64 = 100_000;
+const ROUNDS: usize = 30;
+
+pub async fn run(backend: Backend, is_full: bool) {
+    let events: i64 = if is_full { 10_000_000 } else { 1_000_000 };
+    let app = TestApp::new(backend).await;
+    let tenant = Tenant::create(&app.client()).await;
+    let model = make_model(&tenant, "Thermometer").await;
+    let made = make_device(&tenant, model, json!({})).await;
+    let device = made["deviceInstanceId"].as_i64().expect("an id");
+    let now = app.app.clock.now().as_micros();
+    let devices = events / EVENTS_OF_A_DEVICE;
+    let first_id = now - EVENTS_OF_A_DEVICE * MINUTE_MICROS;
+    let filled_in = Instant::now();
+    fill(&app, tenant.tenant_uuid, model, (device, devices), first_id).await;
+    println!("history {backend:?}: {events} events in {:.0} s", filled_in.elapsed().as_secs_f64());
+    let rolled_in = Instant::now();
+    while device_history::roll_up(&app.app).await.expect("rollups") {}
+    let per_sec = events as f64 / rolled_in.elapsed().as_secs_f64();
+    println!("  rolled up at {per_sec:.0} events/s, rests included");
+    add_hours(&app, tenant.tenant_uuid, device, first_id).await;
+
+    let at = |micros: i64| Timestamp::from_micros(micros);
+    let day = 24 * HOUR_SECS * 1_000_000;
+    let (from, to) = (at(now - 2 * day), at(now - day));
+    let token = tenant.client.headers[AUTHORIZATION].to_str().expect("a token").to_owned();
+    for (query, wanted_millis) in [
+        ("sensor-data?size=100".to_owned(), 20),
+        (format!("sensor-data?from={from}&to={to}&size=100"), 20),
+        (format!("sensor-data?from={from}&to={to}&every=5m&quantity=temperature"), 20),
+        (format!("sensor-data?from={from}&to={to}&every=1h"), 20),
+        (format!("sensor-data?from={}&every=18h", at(now - 365 * day)), 200),
+        (format!("sensor-data?from={}&every=18h&quantity=temperature", at(now - 365 * day)), 200),
+        (format!("receptions?from={from}&to={to}"), 20),
+        (format!("timeline?from={}", at(now - 30 * day)), 200),
+    ] {
+        let request = format!(
+            "GET /tenant/devices/{device}/{query} HTTP/1.1\r\nhost: bench\r\nauthorization: {token}\r\n\
+             x-tenant-uuid: {}\r\n\r\n",
+            tenant.tenant_uuid
+        );
+        let (p50, p90) = measure(&app.url, request.as_bytes()).await;
+        let mark = if p90 > Duration::from_millis(wanted_millis) { "  TOO SLOW" } else { "" };
+        println!("    {p50:>9.2?} {p90:>9.2?}  {query} (wanted: {wanted_millis} ms){mark}");
+    }
+    println!("  a look-up by primary key: p50 {:.2?}", look_up(&app, tenant.tenant_uuid, first_id).await);
+}
+
+/// The devices take turns. Only the first of them is registered; the others are numbers.
+async fn fill(app: &TestApp, tenant_uuid: TenantUuid, model: Uuid, (device, devices): (i64, i64), first_id: i64) {
+    let events = devices * EVENTS_OF_A_DEVICE;
+    let hub_uuid = Uuid::new_v4();
+    for start in (0..events).step_by(ROWS_OF_A_TRANSACTION as usize) {
+        let mut tx = app.app.db.begin().await.expect("a transaction");
+        for start in (start..(start + ROWS_OF_A_TRANSACTION).min(events)).step_by(ROWS as usize) {
+            let rows: Vec<i64> = (start..(start + ROWS).min(events)).collect();
+            let id = |row: &i64| first_id + row * MINUTE_MICROS / devices;
+            let event = |row: &i64| -> Arc<str> {
+                let observed_at = Timestamp::from_micros(id(row));
+                json!({
+                    "observedAt": observed_at, "address": "C4:11:7D:DA:71:13", "addressType": "random", "rssi": -60 - row % 20,
+                    "manufacturerData": {"0499": "BRL8U5TDfAAE//wEDKw2QgDNy7gzTIhP"},
+                })
+                .to_string()
+                .into()
+            };
+            let reading = |row: &i64| -> Option<Arc<str>> { Some(reading(model, *row).to_string().into()) };
+            let bulk = Bulk {
+                head: "INSERT INTO ble_events (tenant_uuid, ble_event_id, hub_uuid, \
+                     device_instance_id, processing_status, reading, event)",
+                columns: vec![
+                    Column::Uuid(vec![tenant_uuid.0; rows.len()]),
+                    Column::Int(rows.iter().map(id).collect()),
+                    Column::Uuid(vec![hub_uuid; rows.len()]),
+                    Column::OptionalInt(rows.iter().map(|row| Some(device + row % devices)).collect()),
+                    Column::Word(vec!["DECODED"; rows.len()]),
+                    Column::OptionalText(rows.iter().map(reading).collect()),
+                    Column::Text(rows.iter().map(event).collect()),
+                ],
+                tail: "",
+            };
+            bulk.execute(&mut tx).await.expect("rows");
+        }
+        tx.commit_unaudited("a bench").await.expect("a commit");
+    }
+    let mut tx = app.app.db.begin().await.expect("a transaction");
+    sql("INSERT INTO upload_clocks (tenant_uuid, kind, minute, requests, last_id, previous_id) \
+         VALUES ($1, $2, 0, 0, $3, 0)")
+    .bind(tenant_uuid)
+    .bind(hub_cloud::ingest::Kind::BleEvents.name())
+    .bind(first_id + EVENTS_OF_A_DEVICE * MINUTE_MICROS)
+    .run(&mut tx)
+    .await
+    .expect("a clock");
+    tx.commit_unaudited("a bench").await.expect("a commit");
+}
+
+/// What a RuuviTag says.
+fn reading(model: Uuid, row: i64) -> serde_json::Value {
+    let values = json!({
+        "temperature": 20.5 + (row % 700) as f64 / 100.0, "humidity": 53.49, "pressure": 100_044, "acceleration_x": 0.039,
+        "acceleration_y": -0.039, "acceleration_z": 10.16, "voltage": 2.977, "tx_power": 4, "movement_counter": 66,
+        "measurement_sequence": row % 65_535,
+    });
+    json!({"deviceUuid": model, "identifierId": 1, "specificity": 24, "deviceProtocolId": 1, "protocolRevision": 1, "values": values})
+}
+
+/// The hours of the year before the events, as the rollups have them.
+async fn add_hours(app: &TestApp, tenant_uuid: TenantUuid, device: i64, first_id: i64) {
+    let mut tx = app.app.db.begin().await.expect("a transaction");
+    let (quantities, hubs): (String, String) = sql("SELECT quantities, hubs FROM sensor_rollups \
+         WHERE device_instance_id = $1 ORDER BY hour DESC LIMIT 1")
+    .bind(device)
+    .one(&mut tx)
+    .await
+    .expect("an hour");
+    let last = first_id / 1_000_000 / HOUR_SECS;
+    for hour in last - 365 * 24..last {
+        sql("INSERT INTO sensor_rollups (device_instance_id, hour, tenant_uuid, first_id, last_id, \
+             minutes, quantities, hubs) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)")
+        .bind(device)
+        .bind(hour * HOUR_SECS)
+        .bind(tenant_uuid)
+        .bind(hour * HOUR_SECS * 1_000_000)
+        .bind((hour + 1) * HOUR_SECS * 1_000_000 - 1)
+        .bind((1_i64 << 60) - 1)
+        .bind(quantities.as_str())
+        .bind(hubs.as_str())
+        .run(&mut tx)
+        .await
+        .expect("an hour");
+    }
+    tx.commit_unaudited("a bench").await.expect("a commit");
+}
+
+async fn measure(url: &str, request: &[u8]) -> (Duration, Duration) {
+    let mut connection = Connection::open(url).await.expect("a connection");
+    let mut times = Vec::new();
+    for round in 0..ROUNDS + 3 {
+        let sent_at = Instant::now();
+        assert_eq!(connection.send(request).await.expect("an answer"), 200, "{}", String::from_utf8_lossy(request));
+        // The first few find nothing in memory.
+        if round >= 3 {
+            times.push(sent_at.elapsed());
+        }
+    }
+    times.sort();
+    (times[times.len() / 2], times[times.len() * 9 / 10])
+}
+
+async fn look_up(app: &TestApp, tenant_uuid: TenantUuid, first_id: i64) -> Duration {
+    let mut times = Vec::new();
+    for round in 0..1000_i64 {
+        let asked_at = Instant::now();
+        let mut conn = app.app.db.read().await.expect("a connection");
+        let query = sql("SELECT event FROM ble_events WHERE tenant_uuid = $1 AND ble_event_id = $2")
+            .bind(tenant_uuid)
+            .bind(first_id + round * MINUTE_MICROS);
+        query.optional::<(String,)>(&mut conn).await.expect("an answer");
+        times.push(asked_at.elapsed());
+    }
+    times.sort();
+    times[times.len() / 2]
+}
