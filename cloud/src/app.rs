@@ -18,11 +18,13 @@ use crate::core::Core;
 use crate::db::migrate::{self, Schema};
 use crate::db::{Db, postgres_name, sqlite_file};
 use crate::domain::accounts::{Accounts, Passwords};
+use crate::domain::desired_state;
 use crate::domain::hubs::{Changes, CredentialPermits, Hubs};
 use crate::domain::jobs::Jobs;
 use crate::domain::recognition::Recognition;
 use crate::domain::releases::Releases;
 use crate::domain::releases::files::{Files, OpenFilesError};
+use crate::domain::scan_config::ScanConfigs;
 use crate::domain::streams::{Channels, Publisher, Slots, Streams};
 use crate::domain::update_policies::Policies;
 use crate::error::{Error, is_unavailable};
@@ -46,6 +48,7 @@ pub struct Inner {
     pub jobs: Jobs,
     pub policies: Policies,
     pub streams: Streams,
+    pub scan_configs: ScanConfigs,
 }
 
 /// The shared core is available directly: `app.db`, `app.clock` and so on.
@@ -89,7 +92,7 @@ macro_rules! parts {
 }
 
 parts!(recognition: Recognition, core: Core, authn: Authn, ingest: Ingest, accounts: Accounts, hubs: Hubs, releases: Releases);
-parts!(jobs: Jobs, policies: Policies, streams: Streams);
+parts!(jobs: Jobs, policies: Policies, streams: Streams, scan_configs: ScanConfigs);
 
 /// Why the service cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -346,6 +349,7 @@ impl App {
                 channels: channels.clone(),
                 slots: Slots::new(core.metrics.stream_subscribers.clone()),
             },
+            scan_configs: ScanConfigs::new(core.clone()),
             core: core.clone(),
             authn: authn.clone(),
             ingest,
@@ -367,6 +371,7 @@ impl App {
         let (follow_replicas, desired_states) = changes.follow_replicas(core.clone());
         core.workers.spawn(publisher.run());
         core.workers.spawn(follow_replicas);
+        core.workers.spawn(desired_state::follow_catalogs(app.parts().hubs.clone()));
         core.workers.spawn(key_shares::return_unused(authn));
         let (follow_announcements, announcements) = replicas::follow(core.clone());
         core.workers.spawn(follow_announcements);

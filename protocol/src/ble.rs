@@ -129,7 +129,7 @@ fn null_as_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(des
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BleUploadResult {
-    /// Events, or devices, that were stored.
+    /// Events, or devices, that were stored, or dropped by the route of the tenant.
     #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub accepted: i64,
     /// Those that were not, and why. Sending them again does not help.

@@ -148,6 +148,9 @@ async fn waiting_hubs_hold_no_database_connection(backend: Backend) {
         let held = wait(&app, &hub, state(&hub).await.header("etag"), 50).await;
         waits.push((hub, held));
     }
+    for (_, held) in &mut waits {
+        assert!(!held.is_finished(), "it is not held: {:?}", held.await);
+    }
     assert_eq!(app.app.metrics.hub_waits.get(), HUBS as i64);
     for (hub, _) in waits.iter().step_by(20) {
         label(&tenant, hub, "news").await;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use hub_cloud::clock::Clock;
 use hub_cloud::db::sql;
-use hub_protocol::ble::{Advertisement, BleEvent, BleEventUpload, Payload};
+use hub_protocol::ble::{Advertisement, BleEvent, BleEventUpload, BleUploadResult, Payload};
 use hub_protocol::{BatchUuid, Timestamp};
 use hub_tests::devices::make_device;
 use hub_tests::{Backend, Call, SimulatedHub, Tenant, TestApp, on_each_database};
@@ -217,4 +217,23 @@ async fn unknown_advertisers_come_to_the_inbox(backend: Backend) {
         .collect();
     assert_eq!(counts, BTreeMap::from([(true, &json!(2)), (false, &json!(3))]), "{inbox}");
     assert!(inbox.to_string().contains("bthome/v2"), "{inbox}");
+}
+
+on_each_database!(the_route_drops_events_before_they_are_stored);
+async fn the_route_drops_events_before_they_are_stored(backend: Backend) {
+    let app = TestApp::new(backend).await;
+    let tenant = Tenant::create(&app.client()).await;
+    let hub = SimulatedHub::claim(&tenant).await;
+    thermometer(&tenant, false).await;
+    let rules = json!({"rules": [{"layer": "CLOUD", "match": {"known": true, "minRssiDbm": -70}, "action": "DROP"}]});
+    tenant.client.put("/tenant/ble/route").json(&rules).call().await.expect(200);
+    let near = event(ADDRESS, PLAIN, -60, secs_ago(5));
+    let events = vec![near, event(ADDRESS, PLAIN, -80, secs_ago(5)), event(ADDRESS, &[0], -60, secs_ago(4))];
+    let upload = BleEventUpload { batch_uuid: BatchUuid::new(), events };
+    for duplicate in [false, true] {
+        let result: BleUploadResult = hub.upload(&upload).await.expect(201).data();
+        assert_eq!((result.accepted, result.rejected.len(), result.duplicate), (3, 0, duplicate));
+    }
+    let statuses: Vec<String> = stored(&app).await.into_iter().map(|event| event.0).collect();
+    assert_eq!(statuses, ["DECODED"], "the far one");
 }

@@ -58,6 +58,7 @@ permissions! {
     ClaimCodesRead,    READ,    Scope("hubs:read");
     ClaimCodesWrite,   WRITE,   Scope("hubs:write");
     BleRead,           READ,    Scope("ble:read");
+    BleRouteWrite,     WRITE,   Scope("pipelines:write");
     DevicesRead,       READ,    Scope("devices:read");
     DevicesWrite,      WRITE,   Scope("devices:write");
     MembersRead,       READ,    Never;

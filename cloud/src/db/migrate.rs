@@ -145,6 +145,12 @@ const VERSIONS: &[Version] = &[
         postgres: include_str!("../../../migrations/postgres/0022_device_history.sql"),
         sqlite: include_str!("../../../migrations/sqlite/0022_device_history.sql"),
     },
+    Version {
+        number: 23,
+        name: "ble_routes",
+        postgres: include_str!("../../../migrations/postgres/0023_ble_routes.sql"),
+        sqlite: include_str!("../../../migrations/sqlite/0023_ble_routes.sql"),
+    },
 ];
 
 fn migrator(text: impl Fn(&Version) -> &'static str) -> Migrator {

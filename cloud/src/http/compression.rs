@@ -123,7 +123,7 @@ pub fn gzip(plain: &[u8]) -> Bytes {
     encoder.finish().unwrap_or_default().into()
 }
 
-fn zstd(plain: &[u8]) -> Option<Bytes> {
+pub fn zstd(plain: &[u8]) -> Option<Bytes> {
     zstd::bulk::compress(plain, 3).ok().map(Bytes::from)
 }
 

@@ -14,9 +14,10 @@ use super::openapi::Documentation;
 use super::{health, hygiene, middleware, openapi};
 use crate::app::App;
 use crate::domain::{
-    accounts, api_keys, audit_logs, ble, certificates, claim_codes, desired_state, device_catalog, device_history,
-    device_instances, device_pages, diagnostics, hub_release, hubs, invitations, jobs, releases, setup_delegations,
-    streams, telemetry, tenant_deletion, tenants, transfers, unknown_advertisers, update_policies,
+    accounts, api_keys, audit_logs, ble, ble_routes, certificates, claim_codes, desired_state, device_catalog,
+    device_history, device_instances, device_pages, device_query, diagnostics, hub_release, hubs, invitations, jobs,
+    releases, scan_config, setup_delegations, simulator, streams, telemetry, tenant_deletion, tenants, transfers,
+    unknown_advertisers, update_policies,
 };
 use crate::error::Error;
 
@@ -41,6 +42,9 @@ fn routes() -> ApiRouter<App> {
         .merge(device_instances::http::routes())
         .merge(device_history::http::routes())
         .merge(ble::http::routes())
+        .merge(ble_routes::http::routes())
+        .merge(simulator::http::routes())
+        .merge(device_query::http::routes())
         .merge(unknown_advertisers::http::routes())
         .merge(device_catalog::http::routes())
         .merge(device_pages::http::routes())
@@ -48,6 +52,7 @@ fn routes() -> ApiRouter<App> {
         .merge(jobs::http::routes())
         .merge(update_policies::http::routes())
         .merge(desired_state::http::routes())
+        .merge(scan_config::http::routes())
         .merge(streams::http::routes())
 }
 

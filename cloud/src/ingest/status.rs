@@ -1,5 +1,6 @@
 //! How far BLE events are processed.
 
+use hub_adverts::catalog::Status;
 use hub_protocol::text_enum;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -27,3 +28,14 @@ text_enum!(ProcessingStatus {
     Decoded = "DECODED",
     Failed = "FAILED",
 });
+
+impl From<Status> for ProcessingStatus {
+    fn from(status: Status) -> Self {
+        match status {
+            Status::Unmatched => Self::Unmatched,
+            Status::Matched => Self::Matched,
+            Status::Decoded => Self::Decoded,
+            Status::Failed => Self::Failed,
+        }
+    }
+}

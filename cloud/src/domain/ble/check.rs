@@ -32,6 +32,8 @@ pub struct Checked {
     pub observed_at: Timestamp,
     /// Of a window, the mean.
     pub rssi_dbm: Option<i16>,
+    /// Of a window, the strongest signal.
+    pub strongest_dbm: Option<i16>,
     pub frame: OwnedFrame,
 }
 
@@ -42,6 +44,7 @@ pub fn event(text: &str) -> Result<Checked, String> {
         device_instance_id: event.device_instance_id.map(|id| id.0),
         observed_at: event.observed_at,
         rssi_dbm: event.rssi.and_then(Dbm::known),
+        strongest_dbm: event.rssi.and_then(Dbm::known),
         frame: OwnedFrame {
             address: Some(event.address.0),
             address_type: event.address_type.map(|kind| kind.0),
@@ -69,6 +72,7 @@ pub fn device(text: &str) -> Result<Checked, String> {
         observed_at: device.last_seen_at,
         // It is between two such numbers.
         rssi_dbm: Dbm(device.rssi_mean.round() as i16).known(),
+        strongest_dbm: device.rssi_max.known(),
         frame: OwnedFrame {
             address: Some(device.address.0),
             address_type: device.address_type.map(|kind| kind.0),

@@ -16,6 +16,7 @@ use serde::Deserialize;
 use super::check::{self, Checked};
 use super::read::Found;
 use super::receptions::further_receptions;
+use super::runs;
 use super::store::{self, Filter};
 use super::{
     BleEventDetailResponse, BleEventResponse, DeliveryStatus, MAX_RECEPTIONS, ReceptionResponse, StoredEvent, View,
@@ -44,6 +45,7 @@ where
     Recognition: FromRef<S>,
 {
     ApiRouter::new()
+        .merge(runs::routes())
         .api_route(
             "/v1/ble/events",
             post_with(upload, operation("hub.uploadBleEvents", "hub-api", "Upload BLE events")),
@@ -99,7 +101,9 @@ async fn upload(
     upload: HubUpload<BleEventUploadRequest<'static>>,
 ) -> Result<Limited<Created<BleUploadResult>>> {
     let catalog = recognition.catalog(upload.hub.tenant_uuid).await?;
-    let received = ingest.receive(Kind::BleEvents, upload, move |body| single(body, &catalog)).await?;
+    let hub_uuid = upload.hub.hub_uuid;
+    let parse = move |body: &[u8]| single(body, (&catalog, hub_uuid));
+    let received = ingest.receive(Kind::BleEvents, upload, parse).await?;
     submit(&ingest, &recognition, received).await
 }
 
@@ -111,10 +115,10 @@ struct Batch {
     found: Found,
 }
 
-fn single(body: &[u8], catalog: &TenantCatalog) -> Result<Batch> {
+fn single(body: &[u8], known: (&TenantCatalog, HubUuid)) -> Result<Batch> {
     let request: BleEventUploadRequest<'_> = parse_json(body)?;
     let key = format!("single/{}", request.batch_uuid);
-    Ok(read_all(key, request.events, None, check::event, catalog))
+    Ok(read_all(key, request.events, None, check::event, known))
 }
 
 /// `POST /v1/ble/events/windowed`: what was received from each device between two times.
@@ -140,18 +144,20 @@ async fn upload_windowed(
     upload: HubUpload<WindowedBleEventRequest<'static>>,
 ) -> Result<Limited<Created<BleUploadResult>>> {
     let catalog = recognition.catalog(upload.hub.tenant_uuid).await?;
-    let received = ingest.receive(Kind::BleEvents, upload, move |body| windowed(body, &catalog)).await?;
+    let hub_uuid = upload.hub.hub_uuid;
+    let parse = move |body: &[u8]| windowed(body, (&catalog, hub_uuid));
+    let received = ingest.receive(Kind::BleEvents, upload, parse).await?;
     submit(&ingest, &recognition, received).await
 }
 
-fn windowed(body: &[u8], catalog: &TenantCatalog) -> Result<Batch> {
+fn windowed(body: &[u8], known: (&TenantCatalog, HubUuid)) -> Result<Batch> {
     let request: WindowedBleEventRequest<'_> = parse_json(body)?;
     if request.window_start > request.window_end {
         return Err(Error::field("windowEnd", "must not be before windowStart"));
     }
     let window = Some((request.window_start, request.window_end));
     let key = format!("windowed/{}", request.batch_uuid);
-    Ok(read_all(key, request.devices, window, check::device, catalog))
+    Ok(read_all(key, request.devices, window, check::device, known))
 }
 
 /// Splits the uploaded events into valid and rejected ones, and reads the valid.
@@ -160,7 +166,7 @@ fn read_all(
     Items(items): Items<'_, MAX_EVENTS_PER_UPLOAD>,
     window: Option<(Timestamp, Timestamp)>,
     check: fn(&str) -> std::result::Result<Checked, String>,
-    catalog: &TenantCatalog,
+    known: (&TenantCatalog, HubUuid),
 ) -> Batch {
     let mut batch =
         Batch { key, records: Vec::with_capacity(items.len()), rejected: Vec::new(), found: Found::default() };
@@ -168,7 +174,7 @@ fn read_all(
         match check(item.get()) {
             Ok(checked) => {
                 let record = Record { window, ..Record::new(item.get().into()) };
-                batch.found.add(catalog, checked, &mut batch.records, record);
+                batch.found.add(known, checked, &mut batch.records, record);
             }
             Err(message) => batch.rejected.push(RejectedEvent { index, message }),
         }
@@ -186,8 +192,8 @@ async fn submit(
         Ok(batch) => batch,
         Err(error) => return Err(ingest.refuse(hub, Kind::BleEvents, error).await),
     };
-    let result =
-        BleUploadResult { accepted: i64::try_from(records.len()).unwrap_or(i64::MAX), rejected, duplicate: false };
+    let accepted = i64::try_from(records.len() + found.dropped).unwrap_or(i64::MAX);
+    let result = BleUploadResult { accepted, rejected, duplicate: false };
     let answer = serde_json::to_string(&result).map_err(Error::internal)?;
     let (heard, unknown) = found.settle(recognition, &hub, &mut records).await?;
     let (sender, kind) = (hub.clone(), Kind::BleEvents);

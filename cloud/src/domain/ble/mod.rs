@@ -6,7 +6,9 @@ pub mod http;
 mod read;
 mod reading;
 mod receptions;
+mod runs;
 mod store;
+mod trace;
 
 use hub_protocol::ble::Advertisement;
 use hub_protocol::{HubUuid, Timestamp};
@@ -16,9 +18,11 @@ use uuid::Uuid;
 
 use crate::error::{Error, Result};
 use crate::ingest::Record;
+pub use check::{Checked, event as check_event};
 pub use reading::{CounterStatus, MeasurementResponse, Reading, split_key, unit_of};
 pub use receptions::{Reception, Strength, receptions_after, receptions_of};
 pub use store::{StoredEvent, after};
+pub use trace::{CandidateResponse, MatchedResponse, ProtocolUsedResponse, RouteDecisionResponse, Trace, trace};
 
 /// Whether an event has reached its destinations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -3,17 +3,18 @@
 use hub_adverts::Measurement;
 use hub_adverts::catalog::{Read, Status};
 use hub_adverts::library::OwnedFrame;
-use hub_protocol::Timestamp;
+use hub_protocol::{HubUuid, Timestamp};
 
 use super::Reading;
 use super::check::Checked;
 use super::reading::CounterStatus;
 use crate::authn::hub::Hub;
+use crate::domain::ble_routes::{Facts, Verdict};
 use crate::domain::device_instances::ActivationKind;
 use crate::domain::device_instances::heard::Changes;
 use crate::domain::recognition::{Counter, Recognition, Sightings, TenantCatalog};
 use crate::error::{Error, Result};
-use crate::ingest::{Heard, Observation, ProcessingStatus, Record};
+use crate::ingest::{Heard, Observation, Record};
 
 /// What the events of an upload say, besides their records.
 #[derive(Default)]
@@ -27,6 +28,8 @@ pub struct Found {
     again: Vec<(usize, Event)>,
     /// Advertisers of which no model is known.
     unknown: Sightings,
+    /// Events that the tenant's route drops.
+    pub dropped: usize,
 }
 
 /// An event as recognition sees it.
@@ -38,7 +41,17 @@ struct Event {
 
 impl Found {
     /// Reads a valid event, whose record comes next.
-    pub fn add(&mut self, catalog: &TenantCatalog, checked: Checked, records: &mut Vec<Record>, mut record: Record) {
+    pub fn add(
+        &mut self,
+        (catalog, hub_uuid): (&TenantCatalog, HubUuid),
+        checked: Checked,
+        records: &mut Vec<Record>,
+        mut record: Record,
+    ) {
+        if is_dropped(catalog, hub_uuid, &checked) {
+            self.dropped += 1;
+            return;
+        }
         record.device_instance_id = checked.device_instance_id;
         if catalog.catalog.is_empty() {
             let Checked { observed_at, rssi_dbm, frame, .. } = checked;
@@ -64,15 +77,10 @@ impl Found {
                 let (hash, has_sequence) = (found.hash, found.has_sequence);
                 record.observation = Some(Observation { hash, observed_at: *observed_at, has_sequence });
             }
-            record.processing_status = match read.status {
-                Status::Unmatched => {
-                    self.unknown.add(frame, &record.text, *rssi_dbm, *observed_at);
-                    ProcessingStatus::Unmatched
-                }
-                Status::Matched => ProcessingStatus::Matched,
-                Status::Decoded => ProcessingStatus::Decoded,
-                Status::Failed => ProcessingStatus::Failed,
-            };
+            if read.status == Status::Unmatched {
+                self.unknown.add(frame, &record.text, *rssi_dbm, *observed_at);
+            }
+            record.processing_status = read.status.into();
             record.reading = reading_of(&read, &measurements).and_then(|reading| text_of(&reading));
             let Some(instance) = read.instance else { return again };
             record.device_instance_id = Some(instance.device_instance_id);
@@ -129,8 +137,24 @@ impl Found {
     }
 }
 
+/// Whether the tenant's route drops the event.
+fn is_dropped(catalog: &TenantCatalog, hub_uuid: HubUuid, checked: &Checked) -> bool {
+    !catalog.route.keeps_everything()
+        && checked.frame.with(|frame| {
+            let read = catalog.catalog.read(frame, &mut Vec::new());
+            let facts = Facts {
+                device_uuid: read.model.map(|model| model.device_uuid),
+                device_instance_id: read.instance.map(|instance| instance.device_instance_id),
+                hub_uuid,
+                rssi_dbm: checked.strongest_dbm,
+                frame,
+            };
+            catalog.route.cloud_verdict(&facts) == Verdict::Drop
+        })
+}
+
 /// None of an event of which no model is known.
-fn reading_of(read: &Read<'_>, measurements: &[Measurement]) -> Option<Reading> {
+pub fn reading_of(read: &Read<'_>, measurements: &[Measurement]) -> Option<Reading> {
     let model = read.model?;
     let mut reading = Reading {
         device_uuid: model.device_uuid,

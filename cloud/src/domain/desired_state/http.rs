@@ -1,4 +1,4 @@
-//! `/v1/hubs/{hubUuid}/desired-state` and `/v1/hubs/scan-config`.
+//! `/v1/hubs/{hubUuid}/desired-state`.
 
 use aide::axum::ApiRouter;
 use aide::axum::routing::get_with;
@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use axum::extract::{FromRef, State};
 use hub_protocol::hub::DesiredState;
-use hub_protocol::scan_config::ScanConfig;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -17,7 +16,7 @@ use crate::domain::hubs::Hubs;
 use crate::error::{Error, Result};
 use crate::http::etag::{IfNoneMatch, Tagged};
 use crate::http::extract::{Path, Query};
-use crate::http::operation::{operation, operation_failing};
+use crate::http::operation::operation_failing;
 use crate::http::paths::HubPath;
 
 pub fn routes<S>() -> ApiRouter<S>
@@ -27,23 +26,18 @@ where
     Authn: FromRef<S>,
     Hubs: FromRef<S>,
 {
-    ApiRouter::new()
-        .api_route(
-            "/v1/hubs/scan-config",
-            get_with(scan_config, operation("hub.getScanConfig", "hub-api", "The scan configuration")),
-        )
-        .api_route(
-            "/v1/hubs/{hubUuid}/desired-state",
-            get_with(
-                desired_state,
-                operation_failing(
-                    &[429],
-                    "hub.getDesiredState",
-                    "hub-api",
-                    "The desired state of the hub, now or once it changes",
-                ),
+    ApiRouter::new().api_route(
+        "/v1/hubs/{hubUuid}/desired-state",
+        get_with(
+            desired_state,
+            operation_failing(
+                &[429],
+                "hub.getDesiredState",
+                "hub-api",
+                "The desired state of the hub, now or once it changes",
             ),
-        )
+        ),
+    )
 }
 
 /// Less than the one minute after which proxies commonly close idle connections.
@@ -69,8 +63,4 @@ async fn desired_state(
         return Err(Error::field("wait", format!("must be between 0 and {MAX_WAIT_SECS}")));
     }
     super::desired_state(&hubs, &hub, &known, Duration::from_secs(wait)).await
-}
-
-async fn scan_config(_: Hub, known: IfNoneMatch) -> Tagged<ScanConfig> {
-    super::scan_config(&known)
 }

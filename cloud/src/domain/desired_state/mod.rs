@@ -4,21 +4,25 @@
 
 pub mod http;
 
+use std::collections::HashMap;
 use std::time::Duration;
 
+use hub_protocol::TenantUuid;
 use hub_protocol::hub::{DesiredState, HubSettings};
-use hub_protocol::scan_config::ScanConfig;
-use tokio::time::Instant;
+use tokio::time::{Instant, MissedTickBehavior};
 
 use crate::authn::hub::Hub;
 use crate::authn::invalid_token;
 use crate::domain::hubs::{self, Hubs, Watch, Woken};
-use crate::domain::{jobs, update_policies};
+use crate::domain::{jobs, scan_config, update_policies};
 use crate::error::Result;
 use crate::http::etag::{IfNoneMatch, Tagged};
 
-/// The revision of the only scan configuration, until tenants can describe their devices.
-const SCAN_CONFIG_REVISION: i64 = 1;
+/// How often the revisions of the catalogs are read of tenants with waiting hubs. All changes in
+/// between wake a hub once.
+const CATALOG_INTERVAL: Duration = Duration::from_secs(1);
+/// The pause between two steps in which hubs are woken by a changed catalog.
+const WAKE_PAUSE: Duration = Duration::from_millis(100);
 
 /// Returns the desired state, unless the hub has it already. With `wait`, the response is delayed
 /// until the state differs from the hub's version or, if the hub sends none, from the version at
@@ -60,48 +64,79 @@ pub async fn desired_state(
     Ok(Tagged { etag, body: Some(state) })
 }
 
-fn etag_of(revision: i64) -> String {
-    format!("\"{revision}.{SCAN_CONFIG_REVISION}\"")
+/// The tag of a state. The scan configuration is a part of the state of each hub of its tenant, so
+/// that a change of it needs no write for each hub.
+fn etag_of(revision: i64, scan_revision: i64) -> String {
+    format!("\"{revision}.{scan_revision}\"")
 }
 
 /// Also ends the wait of a hub that was blocked or got a new token.
 async fn current_etag(hubs: &Hubs, hub: &Hub, watch: Option<&Watch<'_>>) -> Result<String> {
     let mut conn = hubs.core.db.read().await?;
     let state = hubs::state(&mut conn, hub.hub_uuid).await?;
+    let scan_revision = scan_config::revision(&mut conn, hub.tenant_uuid).await?;
     drop(conn);
     if let (Some(watch), Some(state)) = (watch, &state) {
-        watch.has_read(state.version());
+        watch.has_read(state.version(), scan_revision);
     }
     match state {
-        Some(state) if state.token_id == Some(hub.token_id) => Ok(etag_of(state.revision())),
+        Some(state) if state.token_id == Some(hub.token_id) => Ok(etag_of(state.revision(), scan_revision)),
         _ => Err(invalid_token()),
     }
 }
 
 async fn read(hubs: &Hubs, hub: &Hub) -> Result<(String, DesiredState)> {
     let mut conn = hubs.core.db.read().await?;
-    // The revision is read first: a change between the reads is delivered twice rather than never.
+    // The revisions are read first: a change between the reads is delivered twice rather than
+    // never.
+    let scan_revision = scan_config::revision(&mut conn, hub.tenant_uuid).await?;
     let hubs::Settings { revision, hub_identifier, uploads } = hubs::settings(&mut conn, hub.hub_uuid).await?;
     let adapter_roles = hubs::adapter_roles(&mut conn, hub.hub_uuid).await?;
     let apps = jobs::desired_apps(&mut conn, hub.hub_uuid).await?;
     let agent = update_policies::desired_agent(&mut conn, hub.hub_uuid).await?;
     drop(conn);
     let state = DesiredState {
-        revision,
+        // Both only grow, so the sum tells every state from those before it.
+        revision: revision + scan_revision,
         agent,
         apps,
         jobs: jobs::dispatch(&hubs.core, hub.hub_uuid).await?,
-        scan_config_revision: SCAN_CONFIG_REVISION,
+        scan_config_revision: scan_revision,
         settings: HubSettings { hub_identifier, adapter_roles, uploads },
     };
-    Ok((etag_of(revision), state))
+    Ok((etag_of(revision, scan_revision), state))
 }
 
-/// What the hubs of a tenant need to recognise its devices. It is empty, because a tenant cannot
-/// describe devices yet.
-pub fn scan_config(known: &IfNoneMatch) -> Tagged<ScanConfig> {
-    let etag = format!("\"{SCAN_CONFIG_REVISION}\"");
-    let config = || ScanConfig { revision: SCAN_CONFIG_REVISION, ..ScanConfig::default() };
-    let body = (!known.matches(&etag)).then(config);
-    Tagged { etag, body }
+/// Wakes hubs when the catalog of their tenant has changed, by whichever replica: it is read of all
+/// tenants with waiting hubs in one query. Ends when the service shuts down.
+pub async fn follow_catalogs(hubs: Hubs) {
+    let mut reads = tokio::time::interval(CATALOG_INTERVAL);
+    reads.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut revisions = HashMap::new();
+    let mut has_more = false;
+    loop {
+        tokio::select! {
+            () = hubs.core.shutdown.cancelled() => return,
+            _ = reads.tick() => match read_revisions(&hubs).await {
+                Ok(read) => revisions = read,
+                // The next one finds the changes.
+                Err(error) => tracing::debug!(%error, "cannot read the catalogs' revisions; the next read retries"),
+            },
+            () = tokio::time::sleep(WAKE_PAUSE), if has_more => {}
+        }
+        has_more = hubs.changes.wake_outdated(&revisions);
+    }
+}
+
+async fn read_revisions(hubs: &Hubs) -> Result<HashMap<TenantUuid, i64>> {
+    let tenants = hubs.changes.waiting_tenants();
+    if tenants.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let revisions = scan_config::revisions(&mut hubs.core.db.read().await?, tenants).await?;
+    for revision in &revisions {
+        // Recognition learns of the changes of other replicas.
+        hubs.core.catalog_revisions.note(revision.tenant_uuid, revision.catalog);
+    }
+    Ok(revisions.into_iter().map(|revision| (revision.tenant_uuid, revision.document)).collect())
 }

@@ -3,6 +3,7 @@
 //! devices than how many there are.
 
 mod compiled;
+mod described;
 mod draft;
 pub mod http;
 mod identifiers;
@@ -11,7 +12,9 @@ mod protocols;
 mod store;
 mod versions;
 
-pub use compiled::{compiled, protocols_of_versions};
+use std::collections::HashSet;
+
+use hub_protocol::TenantUuid;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use uuid::Uuid;
@@ -21,6 +24,9 @@ use crate::core::Core;
 use crate::db::{Conn, Tx};
 use crate::error::{Error, Result};
 use crate::http::check::changed_text;
+
+pub use compiled::{compiled, protocols_of_versions};
+pub use described::{Described, described};
 
 /// Names, and other lines of text.
 const MAX_NAME_CHARS: usize = 200;
@@ -39,6 +45,14 @@ pub async fn name_of(conn: &mut Conn, scope: &Scope, device_uuid: Uuid) -> Resul
 /// Fails unless the model is the tenant's.
 pub async fn require_model(conn: &mut Conn, scope: &Scope, device_uuid: Uuid) -> Result<()> {
     models::get(conn, scope, device_uuid).await.map(|_| ())
+}
+
+/// Which of these models are the tenant's.
+pub async fn own(conn: &mut Conn, scope: &Scope, models: &[Uuid]) -> Result<HashSet<Uuid>> {
+    if models.is_empty() {
+        return Ok(HashSet::new());
+    }
+    store::models::own(conn, scope, models).await.map(HashSet::from_iter)
 }
 
 /// Whether the tenant's model has this version.
@@ -77,6 +91,11 @@ fn note_after_commit(core: &Core, tx: &mut Tx, scope: &Scope, revision: i64) {
 /// The revision of the tenant's catalog, and the one as of which it has to be read as a whole.
 pub async fn revisions(conn: &mut Conn, scope: &Scope) -> Result<(i64, i64)> {
     store::revisions(conn, scope).await
+}
+
+/// As [`revisions`], of those of the tenants that have a catalog.
+pub async fn revisions_of(conn: &mut Conn, tenants: Vec<TenantUuid>) -> Result<Vec<(TenantUuid, i64, i64)>> {
+    store::revisions_of(conn, tenants).await
 }
 
 /// Begins a change of the tenant's catalog. Changes of one tenant wait for each other, so that what

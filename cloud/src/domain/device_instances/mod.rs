@@ -5,6 +5,7 @@
 
 mod activations;
 mod compiled;
+mod described;
 pub mod heard;
 pub mod http;
 mod identity;
@@ -31,6 +32,7 @@ use activations::Activation;
 pub use activations::ActivationKind;
 pub use activations::{delete_before as delete_activations_before, has_before as has_activations_before};
 pub use compiled::{Compiled, compiled};
+pub use described::{KeysNear, described, keys_near};
 pub use identity::Beacon;
 pub use keys::DeviceKey;
 use store::Identity;

@@ -274,6 +274,52 @@ pub async fn compiled(conn: &mut Conn, scope: &Scope, after_revision: i64) -> Re
     .await
 }
 
+/// What hubs need of a device.
+#[derive(sqlx::FromRow)]
+pub struct DescribedRow {
+    pub device_instance_id: i64,
+    pub device_uuid: Uuid,
+    pub device_version_uuid: Option<Uuid>,
+    pub name: Option<String>,
+    pub address: Option<String>,
+    pub beacon: Option<String>,
+    pub calibration: Json<BTreeMap<String, Calibration>>,
+}
+
+/// The tenant's devices that are registered or active, by their ids.
+pub async fn described(conn: &mut Conn, scope: &Scope) -> Result<Vec<DescribedRow>> {
+    sql("SELECT device_instance_id, device_uuid, device_version_uuid, name, address, beacon, \
+         calibration FROM device_instances WHERE tenant_uuid = $1 \
+         AND activation_status IN ('REGISTERED', 'ACTIVE') ORDER BY device_instance_id")
+    .bind(scope.tenant_uuid())
+    .all(conn)
+    .await
+}
+
+/// The keys of a device that has some.
+#[derive(sqlx::FromRow)]
+pub struct SealedKeys {
+    pub device_instance_id: i64,
+    pub sealed_bind_key: Option<Vec<u8>>,
+    pub sealed_identity_resolving_key: Option<Vec<u8>>,
+}
+
+/// Of the devices that are registered or active, and that this hub hears best.
+pub async fn keys_near(conn: &mut Conn, scope: &Scope, hub_uuid: HubUuid, limit: i64) -> Result<Vec<SealedKeys>> {
+    sql("SELECT i.device_instance_id, i.sealed_bind_key, i.sealed_identity_resolving_key \
+         FROM device_states s JOIN device_instances i \
+         ON i.device_instance_id = s.device_instance_id \
+         WHERE s.nearest_hub_uuid = $1 AND i.tenant_uuid = $2 \
+         AND i.activation_status IN ('REGISTERED', 'ACTIVE') \
+         AND (i.sealed_bind_key IS NOT NULL OR i.sealed_identity_resolving_key IS NOT NULL) \
+         ORDER BY i.device_instance_id LIMIT $3")
+    .bind(hub_uuid)
+    .bind(scope.tenant_uuid())
+    .bind(limit)
+    .all(conn)
+    .await
+}
+
 /// What identifies a device on the air.
 #[derive(Clone, Copy)]
 pub enum Identity<'a> {

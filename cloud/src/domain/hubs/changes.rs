@@ -29,6 +29,10 @@ const RETRY_AFTER_SECS: u64 = 30;
 /// of other replicas; with one it is a safety net.
 const POLL_INTERVAL_WITHOUT_BUS: Duration = Duration::from_secs(1);
 const POLL_INTERVAL_WITH_BUS: Duration = Duration::from_secs(15);
+/// In how many steps at most all waiting hubs are woken by changed scan configurations, and how
+/// many are woken by a step at least.
+const WAKE_STEPS: usize = 60;
+const MIN_WOKEN: usize = 20;
 /// Queued announcements of other replicas.
 const QUEUE_ANNOUNCEMENTS: usize = 1024;
 
@@ -66,6 +70,8 @@ struct WaitingHub {
     sender: watch::Sender<()>,
     /// As last read; none until the request has read it.
     version: Option<HubVersion>,
+    /// The revision of the tenant's scan configuration, likewise.
+    scan_revision: Option<i64>,
 }
 
 /// One waiting request. It is woken by every change since it was created.
@@ -164,7 +170,7 @@ impl Changes {
         waiting.last_number += 1;
         let number = waiting.last_number;
         let (sender, receiver) = watch::channel(());
-        waiting.hubs.insert(hub_uuid, WaitingHub { tenant_uuid, number, sender, version: None });
+        waiting.hubs.insert(hub_uuid, WaitingHub { tenant_uuid, number, sender, version: None, scan_revision: None });
         self.count(&waiting);
         Ok(Watch { changes: self, hub_uuid, number, receiver })
     }
@@ -181,6 +187,31 @@ impl Changes {
     fn awaited(&self) -> Vec<HubUuid> {
         let waiting = self.lock();
         waiting.hubs.iter().filter(|(_, hub)| hub.version.is_some()).map(|(hub_uuid, _)| *hub_uuid).collect()
+    }
+
+    /// The tenants with waiting hubs.
+    pub fn waiting_tenants(&self) -> Vec<TenantUuid> {
+        self.lock().tenants.keys().copied().collect()
+    }
+
+    /// Wakes some of the hubs whose tenant's scan configuration has a later revision than they have
+    /// read, and returns whether there may be more: it concerns all hubs of its tenant, which shall
+    /// not all ask at the same moment.
+    pub fn wake_outdated(&self, revisions: &HashMap<TenantUuid, i64>) -> bool {
+        let mut waiting = self.lock();
+        let mut room = (waiting.hubs.len() / WAKE_STEPS).max(MIN_WOKEN);
+        for hub in waiting.hubs.values_mut() {
+            let (Some(read), Some(latest)) = (hub.scan_revision, revisions.get(&hub.tenant_uuid)) else { continue };
+            if read < *latest {
+                if room == 0 {
+                    return true;
+                }
+                room -= 1;
+                hub.scan_revision = Some(*latest);
+                hub.sender.send_replace(());
+            }
+        }
+        false
     }
 
     /// Wakes hubs that other replicas have changed, on announcements of the bus and by polling.
@@ -249,9 +280,12 @@ impl Watch<'_> {
         }
     }
 
-    /// Records the version that this request has read. Any later change wakes the request.
-    pub fn has_read(&self, version: HubVersion) {
+    /// Records what this request has read. Any later change wakes the request.
+    pub fn has_read(&self, version: HubVersion, scan_revision: i64) {
         self.changes.note(self.hub_uuid, version);
+        if let Some(hub) = self.changes.lock().hubs.get_mut(&self.hub_uuid) {
+            hub.scan_revision = Some(scan_revision);
+        }
     }
 }
 
@@ -300,7 +334,7 @@ mod tests {
         let token_id = Some(Uuid::now_v7());
         let mut watch = changes.watch(hub, TenantUuid::new()).expect("a watch");
         assert!(changes.awaited().is_empty(), "the request has not read a version yet");
-        watch.has_read((token_id, 5));
+        watch.has_read((token_id, 5), 1);
         assert_eq!(changes.awaited(), [hub]);
         changes.note(hub, (token_id, 5));
         assert!(is_pending(&mut watch).await, "nothing changed");
@@ -309,6 +343,27 @@ mod tests {
         assert!(is_pending(&mut watch).await);
         changes.note(hub, (None, 6));
         assert!(!is_pending(&mut watch).await, "the token was revoked");
+    }
+
+    #[tokio::test]
+    async fn a_newer_scan_configuration_wakes_the_hubs_of_its_tenant_by_and_by() {
+        let (changes, tenant, other) = (changes(), TenantUuid::new(), TenantUuid::new());
+        let watch = |tenant| {
+            let watch = changes.watch(HubUuid::new(), tenant).expect("a watch");
+            watch.has_read((None, 1), 4);
+            watch
+        };
+        let mut hubs: Vec<_> = (0..MIN_WOKEN + 1).map(|_| watch(tenant)).collect();
+        let mut bystander = watch(other);
+        let revisions = HashMap::from([(tenant, 5), (other, 4)]);
+        assert!(changes.wake_outdated(&revisions), "there are more than a step wakes");
+        assert!(!changes.wake_outdated(&revisions));
+        for hub in &mut hubs {
+            assert_eq!(hub.changed().await, Woken::Changed);
+        }
+        assert!(is_pending(&mut bystander).await);
+        assert!(!changes.wake_outdated(&HashMap::from([(tenant, 3)])), "an older reading wakes nobody");
+        assert!(is_pending(hubs.first_mut().expect("a hub")).await);
     }
 
     #[tokio::test]

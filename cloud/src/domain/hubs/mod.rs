@@ -17,7 +17,7 @@ mod refreshes;
 mod release;
 mod store;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use hub_protocol::hub::{AdapterRole, UploadPauses};
 use hub_protocol::{HubUuid, TenantUuid, Timestamp};
@@ -69,6 +69,14 @@ pub async fn require_past_or_present(conn: &mut Conn, scope: &Scope, hub_uuid: H
         true => Ok(()),
         false => Err(Error::not_found("hub")),
     }
+}
+
+/// Which of these hubs are the tenant's, or were before they were released.
+pub async fn own(conn: &mut Conn, scope: &Scope, hubs: &[HubUuid]) -> Result<HashSet<HubUuid>> {
+    if hubs.is_empty() {
+        return Ok(HashSet::new());
+    }
+    store::own(conn, scope, hubs).await.map(HashSet::from_iter)
 }
 
 /// When these hubs were last in contact, as far as they are the tenant's.

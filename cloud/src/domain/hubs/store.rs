@@ -189,6 +189,15 @@ pub async fn existed(conn: &mut Conn, scope: &Scope, hub_uuid: HubUuid) -> Resul
         .await
 }
 
+/// Which of these are the tenant's, released ones included. The list must not be empty.
+pub async fn own(conn: &mut Conn, scope: &Scope, hubs: &[HubUuid]) -> Result<Vec<HubUuid>> {
+    sql("SELECT hub_uuid FROM hubs WHERE tenant_uuid = $1 AND hub_uuid IN ")
+        .bind(scope.tenant_uuid())
+        .push_list(hubs.iter().copied())
+        .scalars(conn)
+        .await
+}
+
 /// The architecture that the hub reported.
 pub async fn architecture(conn: &mut Conn, hub_uuid: HubUuid) -> Result<Option<String>> {
     let os: Option<Option<Json<OperatingSystem>>> =

@@ -26,6 +26,7 @@ use crate::authn::hub::Hub;
 use crate::authz::Scope;
 use crate::core::Core;
 use crate::db::Tx;
+use crate::domain::ble_routes::{self, Route};
 use crate::domain::device_instances::heard::{self, Changes, NewDevice};
 use crate::domain::device_instances::{ActivationKind, ActivationStatus, Beacon, BindKeyStatus};
 use crate::domain::{device_catalog, device_instances};
@@ -49,6 +50,8 @@ pub struct TenantCatalog {
     /// The protocols that versions of models name.
     protocols: Arc<BTreeMap<Uuid, i64>>,
     pub catalog: Catalog,
+    /// What becomes of events that have arrived.
+    pub route: Arc<Route>,
     statuses: HashMap<i64, (ActivationStatus, BindKeyStatus)>,
 }
 
@@ -127,6 +130,10 @@ impl Recognition {
             Some(current) => current.protocols.clone(),
             None => Arc::new(device_catalog::protocols_of_versions(&mut conn, scope).await?),
         };
+        let route = match &current {
+            Some(current) => current.route.clone(),
+            None => Arc::new(ble_routes::get(&mut conn, tenant_uuid).await?),
+        };
         let after = current.as_ref().map_or(0, |current| current.revision);
         let (devices, retired) = device_instances::compiled(&self.core, &mut conn, scope, after, &protocols).await?;
         let mut statuses = current.as_ref().map_or_else(HashMap::new, |current| current.statuses.clone());
@@ -142,7 +149,7 @@ impl Recognition {
                 Catalog::new(Arc::new(models), instances)
             }
         };
-        Ok(TenantCatalog { revision, models_revision, protocols, catalog, statuses })
+        Ok(TenantCatalog { revision, models_revision, protocols, catalog, route, statuses })
     }
 
     /// Carries out what devices change by being heard, if the hub's token is in force.

@@ -30,7 +30,7 @@ use super::operation::operation;
 use crate::authz::Public;
 
 /// The tags that group the operations.
-const TAGS: [(&str, &str); 21] = [
+const TAGS: [(&str, &str); 22] = [
     ("service", "The service itself: health, metrics, this description."),
     ("auth", "Accounts, logins and the keys that verify access tokens."),
     ("public", "What a link or a signed URL opens, for anyone who has it."),
@@ -40,6 +40,7 @@ const TAGS: [(&str, &str); 21] = [
     ("tenant-monitoring", "Jobs, logs and telemetry of a hub, as page objects."),
     ("tenant-devices", "The devices of a tenant: what identifies them, their keys and their status."),
     ("tenant-ble", "BLE events that the hubs of a tenant uploaded."),
+    ("tenant-simulator", "What would become of BLE events."),
     ("tenant-catalog", "Device models of a tenant: how they are recognised, read, shown and operated."),
     ("tenant-streams", "Records as they arrive, as server-sent events."),
     ("tenant-apps", "Apps of a tenant and their signed releases."),

@@ -70,3 +70,13 @@ pub async fn protocols_of_versions(conn: &mut Conn, scope: &Scope) -> Result<Vec
     .all(conn)
     .await
 }
+
+/// The size of all definitions and conditions of the tenant.
+pub async fn bytes(conn: &mut Conn, scope: &Scope) -> Result<i64> {
+    sql("SELECT CAST((SELECT COALESCE(SUM(LENGTH(definition)), 0) FROM device_protocols \
+         WHERE tenant_uuid = $1) + (SELECT COALESCE(SUM(LENGTH(conditions)), 0) \
+         FROM device_identifiers WHERE tenant_uuid = $1) AS BIGINT)")
+    .bind(scope.tenant_uuid())
+    .scalar(conn)
+    .await
+}

@@ -6,9 +6,11 @@ pub mod models;
 pub mod protocols;
 pub mod versions;
 
+use hub_protocol::TenantUuid;
 use uuid::Uuid;
 
 use crate::authz::Scope;
+use crate::db::bulk::{Bulk, Column};
 use crate::db::{Conn, Tx, sql};
 use crate::error::Result;
 
@@ -67,6 +69,19 @@ pub async fn revisions(conn: &mut Conn, scope: &Scope) -> Result<(i64, i64)> {
         .optional(conn)
         .await?;
     Ok(row.unwrap_or_default())
+}
+
+/// Of each of the tenants that have one: the revision, and the one as of which the catalog has to
+/// be read as a whole.
+pub async fn revisions_of(conn: &mut Conn, tenants: Vec<TenantUuid>) -> Result<Vec<(TenantUuid, i64, i64)>> {
+    Bulk {
+        head: "WITH given (tenant_uuid) AS (",
+        columns: vec![Column::Uuid(tenants.into_iter().map(|tenant_uuid| tenant_uuid.0).collect())],
+        tail: ") SELECT r.tenant_uuid, r.revision, r.models_revision \
+               FROM given JOIN catalog_revisions r ON r.tenant_uuid = given.tenant_uuid",
+    }
+    .returning(conn)
+    .await
 }
 
 /// How many rows the model has in the table, and how many the tenant.

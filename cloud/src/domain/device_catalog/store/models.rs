@@ -105,6 +105,15 @@ pub async fn name(conn: &mut Conn, scope: &Scope, device_uuid: Uuid) -> Result<O
         .await
 }
 
+/// Which of these are the tenant's. The list must not be empty.
+pub async fn own(conn: &mut Conn, scope: &Scope, models: &[Uuid]) -> Result<Vec<Uuid>> {
+    sql("SELECT device_uuid FROM device_models WHERE tenant_uuid = $1 AND device_uuid IN ")
+        .bind(scope.tenant_uuid())
+        .push_list(models.iter().copied())
+        .scalars(conn)
+        .await
+}
+
 /// How many models the tenant has.
 pub async fn count(conn: &mut Conn, scope: &Scope) -> Result<i64> {
     of_tenant(scope).count(conn).await

@@ -1,0 +1,153 @@
+//! `/tenant/ble/events/{bleEventId}/runs` and `/tenant/ble-query/events/{bleEventId}/runs`: how a
+//! stored event was processed. Runs are told from the event and from today's catalog; they are not
+//! stored.
+
+use aide::axum::ApiRouter;
+use aide::axum::routing::get_with;
+use axum::extract::{FromRef, State};
+use hub_adverts::catalog::Catalog;
+use hub_protocol::Timestamp;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::reading::{MeasurementResponse, Reading};
+use super::trace::{CandidateResponse, MatchedResponse, ProtocolUsedResponse, RouteDecisionResponse, Trace, trace};
+use super::{StoredEvent, check, store};
+use crate::authn::Authn;
+use crate::authz::{Authorized, permission as perm};
+use crate::core::Core;
+use crate::domain::ble_routes::{self, Facts, Route};
+use crate::domain::recognition::Recognition;
+use crate::error::{Error, Result};
+use crate::http::answer::Answer;
+use crate::http::extract::Path;
+use crate::http::operation::operation;
+use crate::http::paths::BleEventPath;
+
+pub fn routes<S>() -> ApiRouter<S>
+where
+    S: Clone + Send + Sync + 'static,
+    Core: FromRef<S>,
+    Authn: FromRef<S>,
+    Recognition: FromRef<S>,
+{
+    ApiRouter::new()
+        .api_route(
+            "/tenant/ble/events/{bleEventId}/runs",
+            get_with(runs, operation("bleEvents.listRuns", "tenant-ble", "How a BLE event was processed")),
+        )
+        .api_route(
+            "/tenant/ble-query/events/{bleEventId}/runs",
+            get_with(
+                runs,
+                operation("bleEvents.queryRuns", "tenant-ble", "How a BLE event was processed, newest last"),
+            ),
+        )
+}
+
+/// What caused a run.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum RunTrigger {
+    /// The event was taken in.
+    Ingest,
+}
+
+/// How an event was processed once.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BleProcessingRunResponse {
+    /// The run, unique within the event's tenant; of the run at ingest, the id of the event.
+    #[schemars(range(min = 1))]
+    run_id: i64,
+    /// The event.
+    #[schemars(range(min = 1))]
+    ble_event_id: i64,
+    /// What caused it.
+    trigger: RunTrigger,
+    /// When it began.
+    started_at: Timestamp,
+    /// How long it takes to recognise and read the event, measured now.
+    #[schemars(range(min = 0))]
+    duration_micros: i64,
+    /// How far it got.
+    #[schemars(with = "crate::ingest::ProcessingStatus")]
+    status: String,
+    /// The model, and the identifier that won.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    matched: Option<MatchedResponse>,
+    /// The identifiers of today's catalog that the event fits, the most specific first.
+    candidates: Vec<CandidateResponse>,
+    /// The registered device.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    device_instance_id: Option<i64>,
+    /// What read the event.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    protocol: Option<ProtocolUsedResponse>,
+    /// What the event says.
+    measurements: Vec<MeasurementResponse>,
+    /// What today's `CLOUD` rules make of the event.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    route: Option<RouteDecisionResponse>,
+    /// Where it was delivered.
+    deliveries: Vec<Map<String, Value>>,
+    /// Why it could not be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+/// The run in which the event was taken in. What depends on more than the event is as of now.
+fn ingest_run(event: StoredEvent, catalog: &Catalog, route: &Route) -> Result<BleProcessingRunResponse> {
+    // Every stored event passed validation.
+    let parse_failed = |error: String| Error::internal(format!("stored event {}: {error}", event.ble_event_id));
+    let check = if event.window_start.is_some() { check::device } else { check::event };
+    let checked = check(&event.event).map_err(parse_failed)?;
+    let reading: Option<Reading> = match &event.reading {
+        None => None,
+        Some(text) => Some(serde_json::from_str(text).map_err(|error| parse_failed(error.to_string()))?),
+    };
+    let (Trace { candidates, duration_micros, .. }, decision) = checked.frame.with(|frame| {
+        let facts = Facts {
+            device_uuid: reading.as_ref().map(|reading| reading.device_uuid),
+            device_instance_id: event.device_instance_id,
+            hub_uuid: event.hub_uuid,
+            rssi_dbm: checked.rssi_dbm,
+            frame,
+        };
+        (trace(catalog, frame), route.cloud_decision(&facts))
+    });
+    Ok(BleProcessingRunResponse {
+        run_id: event.ble_event_id,
+        ble_event_id: event.ble_event_id,
+        trigger: RunTrigger::Ingest,
+        started_at: Timestamp::from_micros(event.ble_event_id),
+        duration_micros,
+        status: event.processing_status,
+        matched: reading.as_ref().map(Reading::matched),
+        candidates,
+        device_instance_id: event.device_instance_id,
+        protocol: reading.as_ref().and_then(Reading::protocol),
+        measurements: reading.as_ref().map(Reading::measurements).unwrap_or_default(),
+        route: Some(RouteDecisionResponse::new(route, decision)),
+        deliveries: Vec::new(),
+        error: reading.and_then(|reading| reading.error),
+    })
+}
+
+async fn runs(
+    auth: Authorized<perm::BleRead>,
+    State(core): State<Core>,
+    State(recognition): State<Recognition>,
+    Path(BleEventPath { ble_event_id }): Path<BleEventPath>,
+) -> Result<Answer<Vec<BleProcessingRunResponse>>> {
+    let tenant_uuid = auth.scope.tenant_uuid();
+    let mut conn = core.db.read().await?;
+    let event = store::get(&mut conn, &auth.scope, ble_event_id).await?;
+    let event = event.ok_or_else(|| Error::not_found("BLE event"))?;
+    let route = ble_routes::get(&mut conn, tenant_uuid).await?;
+    drop(conn);
+    let catalog = recognition.catalog(tenant_uuid).await?;
+    Ok(Answer(vec![ingest_run(event, &catalog.catalog, &route)?]))
+}

@@ -1,0 +1,137 @@
+//! How an event is recognised and read, told for people. Nothing is stored or changed by it.
+
+use std::time::Instant;
+
+use hub_adverts::Frame;
+use hub_adverts::catalog::Catalog;
+use hub_protocol::scan_config::RouteAction;
+use schemars::JsonSchema;
+use serde::Serialize;
+use uuid::Uuid;
+
+use super::read::reading_of;
+use super::reading::Reading;
+use crate::domain::ble_routes::{Decision, Route};
+use crate::ingest::ProcessingStatus;
+
+/// Identifiers that an event names, the most specific first.
+const MAX_CANDIDATES: usize = 64;
+
+/// What a tenant's catalog makes of a frame.
+pub struct Trace {
+    pub status: ProcessingStatus,
+    /// None if no model is known.
+    pub reading: Option<Reading>,
+    pub device_instance_id: Option<i64>,
+    /// All identifiers that the frame fits, the most specific first.
+    pub candidates: Vec<CandidateResponse>,
+    pub duration_micros: i64,
+}
+
+/// The model of an event, and how it was recognised.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct MatchedResponse {
+    /// The model.
+    pub device_uuid: Uuid,
+    /// The identifier that won; absent of a registered device that no identifier fits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub identifier_id: Option<i64>,
+    /// How many bits it fixes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
+    pub specificity: Option<u32>,
+}
+
+/// An identifier that an event fits.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CandidateResponse {
+    /// The model.
+    pub device_uuid: Uuid,
+    /// The name of the model.
+    pub device_name: String,
+    /// The identifier.
+    #[schemars(range(min = 1))]
+    pub identifier_id: i64,
+    /// How many bits it fixes; the highest wins.
+    #[schemars(range(min = 0))]
+    pub specificity: u32,
+}
+
+/// What read an event.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ProtocolUsedResponse {
+    /// The protocol.
+    #[schemars(range(min = 1))]
+    pub device_protocol_id: i64,
+    /// Its revision.
+    #[schemars(range(min = 1))]
+    pub revision: i64,
+}
+
+/// What one layer of the route makes of an event.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RouteDecisionResponse {
+    /// The place of the rule that fits among all rules, from 0; null if none of the layer does.
+    #[schemars(range(min = 0))]
+    pub rule: Option<i64>,
+    /// What becomes of the event.
+    pub action: RouteAction,
+    /// Of `SAMPLE`, `WINDOW`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub every_seconds: Option<i64>,
+    /// The pipelines that see the event; absent for all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pipeline_uuids: Option<Vec<Uuid>>,
+}
+
+impl RouteDecisionResponse {
+    pub fn new(route: &Route, decision: Decision) -> Self {
+        let rule = decision.rule.and_then(|at| route.rules.get(at));
+        Self {
+            rule: decision.rule.and_then(|at| i64::try_from(at).ok()),
+            action: decision.action,
+            every_seconds: rule.and_then(|rule| rule.every_seconds),
+            pipeline_uuids: rule.map(|rule| rule.pipeline_uuids.clone()).filter(|named| !named.is_empty()),
+        }
+    }
+}
+
+/// Recognises and reads a frame.
+pub fn trace(catalog: &Catalog, frame: &Frame<'_>) -> Trace {
+    let begun = Instant::now();
+    let mut measurements = Vec::new();
+    let read = catalog.read(frame, &mut measurements);
+    let duration = begun.elapsed();
+    let models = catalog.models();
+    let candidates = models.candidates(frame).into_iter().take(MAX_CANDIDATES).map(|found| CandidateResponse {
+        device_uuid: found.device_uuid,
+        device_name: models.model(found.device_uuid).map(|model| model.name.clone()).unwrap_or_default(),
+        identifier_id: found.identifier_id,
+        specificity: found.specificity,
+    });
+    Trace {
+        status: read.status.into(),
+        reading: reading_of(&read, &measurements),
+        device_instance_id: read.instance.map(|instance| instance.device_instance_id),
+        candidates: candidates.collect(),
+        duration_micros: i64::try_from(duration.as_micros()).unwrap_or(i64::MAX),
+    }
+}
+
+impl Reading {
+    pub fn matched(&self) -> MatchedResponse {
+        let Self { device_uuid, identifier_id, specificity, .. } = self;
+        MatchedResponse { device_uuid: *device_uuid, identifier_id: *identifier_id, specificity: *specificity }
+    }
+
+    pub fn protocol(&self) -> Option<ProtocolUsedResponse> {
+        let (device_protocol_id, revision) = self.device_protocol_id.zip(self.protocol_revision)?;
+        Some(ProtocolUsedResponse { device_protocol_id, revision })
+    }
+}
