@@ -55,7 +55,6 @@ fn main() {
         match argument.as_str() {
             "ingest" | "decode" | "recognise" | "decoding" | "group-commit" | "retention" | "stream" | "desired"
             | "auth" | "audit" | "history" | "memory" | "release" | "start" => names.push(argument),
-            "auth" | "audit" | "memory" | "release" | "start" => names.push(argument),
             "--full" => is_full = true,
             "--backend" => match arguments.next().as_deref() {
                 Some("sqlite") => backends.retain(|backend| *backend == Backend::Sqlite),
