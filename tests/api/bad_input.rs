@@ -125,9 +125,9 @@ fn with_bodies() -> impl Iterator<Item = (Operation, &'static Value)> {
 }
 
 fn is_upload(operation: &Operation) -> bool {
-    ["/logs", "/telemetry", "/ble/events", "/windowed", "/v1/hubs/adapters", "/{hubJobUuid}/events", "/installed-apps"]
-        .iter()
-        .any(|end| operation.path.ends_with(end))
+    let of_data = ["/logs", "/telemetry", "/ble/events", "/windowed"];
+    let of_reports = ["/v1/hubs/adapters", "/{hubJobUuid}/events", "/installed-apps", "/device-query"];
+    of_data.iter().chain(&of_reports).any(|end| operation.path.ends_with(end))
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -356,14 +356,16 @@ async fn revision_rises_with_what_recognises_and_reads(backend: Backend) {
     assert_eq!(revision(&app, &tenant).await, first + 1);
     let one = format!("{path}/identifiers/{}", identifier["id"]);
     patch(client, &one, &json!({"label": "x"})).await;
+    patch(client, &path, &json!({"description": "x"})).await;
+    assert_eq!(revision(&app, &tenant).await, first + 1, "labels and descriptions recognise nothing");
     patch(client, &path, &json!({"name": "Knob"})).await;
-    assert_eq!(revision(&app, &tenant).await, first + 1, "names recognise nothing");
+    assert_eq!(revision(&app, &tenant).await, first + 2, "hubs show names");
     patch(client, &path, &json!({"autoRegister": true})).await;
     client.delete(&one).call().await.expect(200);
-    assert_eq!(revision(&app, &tenant).await, first + 3);
+    assert_eq!(revision(&app, &tenant).await, first + 4);
     let bad = json!({"kind": "NAME", "value": ""});
     client.post(&format!("{path}/identifiers")).json(&bad).call().await.expect(400);
-    assert_eq!(revision(&app, &tenant).await, first + 3);
+    assert_eq!(revision(&app, &tenant).await, first + 4);
 }
 
 on_each_database!(catalog_is_the_tenants_own);

@@ -125,7 +125,7 @@ async fn patch_changes_what_is_given_and_null_clears(backend: Backend) {
     let first = revision(&app, tenant.tenant_uuid).await;
     for (body, raises) in [
         (json!({}), false),
-        (json!({"name": "two"}), false),
+        (json!({"name": "two"}), true),
         (json!({"name": "two"}), false),
         (json!({"serialNumber": "S-1"}), false),
         (json!({"labels": {"c": "d", "e": "f"}}), false),
@@ -149,7 +149,7 @@ async fn patch_changes_what_is_given_and_null_clears(backend: Backend) {
     assert_eq!(entry["after"], json!({"labels": {}, "calibration": {}}), "what has changed, and no more");
     // Three changed nothing, and left no entry.
     assert_eq!(actions(&tenant).await.len(), 1 + 6 + 1);
-    assert_eq!(revision(&app, tenant.tenant_uuid).await, first + 4);
+    assert_eq!(revision(&app, tenant.tenant_uuid).await, first + 5);
     // What cannot be changed is no member.
     assert_eq!(
         patch(json!({"address": "C4:11:7D:DA:71:14", "deviceUuid": Uuid::new_v4()})).await["address"],

@@ -102,7 +102,7 @@ async fn several_events_are_simulated_in_one_request() {
         (RUN, json!({}), 400, "event"),
         (RUN, json!({"preset": "a", "event": event()}), 400, "event"),
         (RUN, json!({"preset": "ruuvi/none"}), 400, "preset"),
-        (RUN, json!({"event": {"address": "F4:1F:0C:28:CB:D6"}}), 400, "event"),
+        (RUN, json!({"event": {"address": "F4:1F:0C:28:CB:D6"}}), 400, "event.observedAt"),
         (RUN, json!({"event": {"observedAt": TIME, "address": "x"}}), 400, "event.address"),
         (RUN, json!({"event": []}), 400, "event"),
         (RUN, json!({"event": event(), "hubUuid": stranger.hub_uuid}), 404, ""),

@@ -84,6 +84,16 @@ pub fn device(text: &str) -> Result<Checked, String> {
     })
 }
 
+/// The member that a message of [`event`] is about, and what is wrong with it; None if it is about
+/// the event as a whole.
+pub fn member_at_fault(message: &str) -> Option<(&str, &str)> {
+    if let Some(name) = message.strip_prefix("missing field `").and_then(|rest| rest.split('`').next()) {
+        return Some((name, "is required"));
+    }
+    let is_path = |byte: u8| byte.is_ascii_alphanumeric() || b"._-[]".contains(&byte);
+    message.split_once(": ").filter(|(path, _)| !path.is_empty() && path.bytes().all(is_path))
+}
+
 fn parse<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, String> {
     if text.len() > MAX_EVENT_BYTES {
         return Err(format!("is larger than {MAX_EVENT_BYTES} bytes"));

@@ -18,7 +18,7 @@ use uuid::Uuid;
 
 use crate::error::{Error, Result};
 use crate::ingest::Record;
-pub use check::{Checked, event as check_event};
+pub use check::{Checked, event as check_event, member_at_fault};
 pub use reading::{CounterStatus, MeasurementResponse, Reading, split_key, unit_of};
 pub use receptions::{Reception, Strength, receptions_after, receptions_of};
 pub use store::{StoredEvent, after};

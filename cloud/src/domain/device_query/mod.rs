@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::authn::hub::Hub;
 use crate::core::Core;
-use crate::domain::ble::{Checked, check_event};
+use crate::domain::ble::{Checked, check_event, member_at_fault};
 use crate::domain::device_instances::heard::Changes;
 use crate::domain::device_instances::{ActivationKind, ActivationStatus};
 use crate::domain::recognition::{Recognition, TenantCatalog};
@@ -33,7 +33,7 @@ pub async fn query(
 ) -> Result<Option<Found>> {
     let event = BleEvent { event_uuid: None, observed_at: core.clock.now(), payload: advertisement };
     let text = serde_json::to_string(&event).map_err(Error::internal)?;
-    let checked = check_event(&text).map_err(|message| match message.split_once(": ") {
+    let checked = check_event(&text).map_err(|message| match member_at_fault(&message) {
         Some((path, problem)) => Error::field(path, problem),
         None => Error::field("body", message),
     })?;

@@ -8,7 +8,7 @@ use hub_adverts::catalog::Catalog;
 use hub_protocol::HubUuid;
 use hub_protocol::ble::BleEvent;
 
-use crate::domain::ble::{Checked, RouteDecisionResponse, Trace, check_event, trace};
+use crate::domain::ble::{Checked, RouteDecisionResponse, Trace, check_event, member_at_fault, trace};
 use crate::domain::ble_routes::{Facts, Route};
 use crate::error::{Error, Result};
 
@@ -21,9 +21,9 @@ pub struct Simulated {
 impl Simulated {
     /// An event as a hub uploads it. The error names the member at fault below `place`.
     pub fn of(text: &str, place: &str) -> Result<Self> {
-        let refused = |message: String| match message.split_once(": ") {
-            Some((path, problem)) if is_path(path) => Error::field(format!("{place}.{path}"), problem.to_owned()),
-            _ => Error::field(place, message),
+        let refused = |message: String| match member_at_fault(&message) {
+            Some((path, problem)) => Error::field(format!("{place}.{path}"), problem),
+            None => Error::field(place, message),
         };
         let checked = check_event(text).map_err(refused)?;
         let event = serde_json::from_str(text).map_err(|error| Error::field(place, error.to_string()))?;
@@ -34,11 +34,6 @@ impl Simulated {
     pub fn later(&self, micros: i64) -> BleEvent {
         BleEvent { observed_at: self.event.observed_at.plus_micros(micros), ..self.event.clone() }
     }
-}
-
-/// Whether a part of a message is the path of a member.
-fn is_path(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-[]".contains(&byte))
 }
 
 /// What would become of an event.

@@ -3,6 +3,7 @@
 use aide::axum::ApiRouter;
 use aide::axum::routing::get_with;
 use axum::extract::{FromRef, State};
+use hub_adverts::advertisement::address_of;
 use hub_protocol::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,7 +18,7 @@ use super::TAG;
 use crate::authn::Authn;
 use crate::authz::{Authorized, permission as perm};
 use crate::core::Core;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::http::answer::{Answer, Empty};
 use crate::http::check::{Check, is_web_address};
 use crate::http::extract::{Json, Path};
@@ -332,6 +333,9 @@ async fn create(
         reference_power_dbm: request.reference_power_dbm,
         metrics: request.metrics,
     };
+    if request.from_unknown.as_deref().is_some_and(|address| address_of(address).is_none()) {
+        return Err(Error::field("fromUnknown", "must be an address such as AA:BB:CC:DD:EE:FF"));
+    }
     let source = Source { template: request.template, unknown: request.from_unknown };
     let row = models::create(&core, &auth.scope, source, given.checked()?).await?;
     Ok(Answer(row.into()))
