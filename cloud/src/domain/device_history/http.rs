@@ -78,13 +78,12 @@ pub struct SensorDataQuery {
     every: Option<String>,
 }
 
-/// An item, or a bucket where `every` is given.
+/// The values of one reception, or of a quantity within a bucket where `every` is given.
+// Its variants have no descriptions: generators of clients name a described reference twice.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum SensorDataResponse {
-    /// The values of one reception.
     Item(SensorItemResponse),
-    /// The values of a quantity within a time.
     Bucket(SensorBucketResponse),
 }
 
