@@ -32,6 +32,11 @@ pub fn address_of(text: &str) -> Option<Address> {
     parts.next().is_none().then_some(address)
 }
 
+/// As `AA:BB:CC:DD:EE:FF`.
+pub fn address_text(address: Address) -> String {
+    address.map(|byte| format!("{byte:02X}")).join(":")
+}
+
 /// Of `public` or `random`.
 pub fn address_type_of(text: Option<&str>) -> Option<AddressType> {
     match text? {

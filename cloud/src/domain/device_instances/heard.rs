@@ -62,27 +62,20 @@ pub async fn apply(
         instances.extend(store::lock(&mut tx, scope, id).await?);
     }
     let revision = device_catalog::raise_revision(core, &mut tx, scope).await?;
-    let mut last = None;
+    let mut entries = Vec::new();
     for instance in &instances {
-        if let Some(entry) = change(core, &mut tx, scope, hub_uuid, kind, changes, instance, revision).await?
-            && let Some(earlier) = last.replace(entry)
-        {
-            audit::insert(&mut tx, earlier).await?;
-        }
+        entries.extend(change(core, &mut tx, scope, hub_uuid, kind, changes, instance, revision).await?);
     }
     let room = MAX_INSTANCES - store::count(&mut tx, scope, MAX_INSTANCES).await?;
     for new in changes.register.iter().take(usize::try_from(room).unwrap_or(0).min(MAX_NEW)) {
-        if let Some(entry) = register(core, &mut tx, scope, hub_uuid, kind, new, revision).await?
-            && let Some(earlier) = last.replace(entry)
-        {
-            audit::insert(&mut tx, earlier).await?;
-        }
+        entries.extend(register(core, &mut tx, scope, hub_uuid, kind, new, revision).await?);
     }
-    match last {
-        Some(entry) => tx.commit(entry).await,
-        // Somebody else was faster.
-        None => Ok(()),
+    // Without any, somebody else was faster.
+    let Some(last) = entries.pop() else { return Ok(()) };
+    for entry in entries {
+        audit::insert(&mut tx, entry).await?;
     }
+    tx.commit(last).await
 }
 
 #[allow(clippy::too_many_arguments, reason = "they are what one change consists of")]

@@ -11,9 +11,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use futures_util::future::BoxFuture;
+use hub_adverts::advertisement::address_text;
 use hub_adverts::builtin::noise;
 use hub_adverts::catalog::{Catalog, KeyUse, Read};
-use hub_adverts::resolvable::{is_non_resolvable, is_resolvable};
 use hub_adverts::{AddressType, Frame, Identity, Measurement, Sequence};
 use hub_protocol::{TenantUuid, Timestamp};
 use quick_cache::sync::Cache;
@@ -33,8 +33,8 @@ use crate::domain::{device_catalog, device_instances};
 use crate::error::Result;
 use crate::ingest::{Derived, Due, HeardUpload};
 use states::States;
+pub use unknown::Sightings;
 use unknown::Unknown;
-pub use unknown::{Sighting, Sightings};
 
 /// The most tenants whose catalog is kept compiled.
 const MAX_TENANTS: usize = 4096;
@@ -288,7 +288,7 @@ fn new_device(frame: &Frame<'_>, read: &Read<'_>) -> Option<NewDevice> {
     let named = |beacon: Option<String>, address: Option<[u8; 6]>, is_random_address| NewDevice {
         device_uuid: model.device_uuid,
         beacon,
-        address: address.map(text_of),
+        address: address.map(address_text),
         is_random_address,
     };
     let beacon = |beacon: Beacon| Some(named(Some(beacon.to_text()?), None, false));
@@ -311,12 +311,7 @@ fn new_device(frame: &Frame<'_>, read: &Read<'_>) -> Option<NewDevice> {
         Some(Identity::MacTail(_)) | None => {
             let address = frame.address?;
             let is_random = frame.address_type == Some(AddressType::Random);
-            let rotates = is_random && (is_resolvable(address) || is_non_resolvable(address));
-            (!rotates).then(|| named(None, Some(address), is_random))
+            (!unknown::rotates(frame)).then(|| named(None, Some(address), is_random))
         }
     }
-}
-
-fn text_of(address: [u8; 6]) -> String {
-    address.map(|byte| format!("{byte:02X}")).join(":")
 }

@@ -21,13 +21,13 @@ const MAX_TENANTS: usize = 1000;
 
 /// What one upload has of an advertiser.
 #[derive(Debug)]
-pub struct Sighting {
+struct Sighting {
     /// An event, as the hub sent it.
-    pub sample: Arc<str>,
-    pub count: i64,
-    pub rssi_max: Option<i16>,
-    pub first_seen_at: Timestamp,
-    pub last_seen_at: Timestamp,
+    sample: Arc<str>,
+    count: i64,
+    rssi_max: Option<i16>,
+    first_seen_at: Timestamp,
+    last_seen_at: Timestamp,
 }
 
 /// The advertisers of one upload, by what tells them apart.
@@ -70,7 +70,8 @@ fn key_of(frame: &Frame<'_>) -> u64 {
     hasher.finish()
 }
 
-fn rotates(frame: &Frame<'_>) -> bool {
+/// Whether the device changes its address: it is a private one.
+pub(super) fn rotates(frame: &Frame<'_>) -> bool {
     frame.address_type == Some(AddressType::Random)
         && frame.address.is_some_and(|address| is_resolvable(address) || is_non_resolvable(address))
 }

@@ -1,5 +1,6 @@
 //! Events of the models of the library: the first frame that a model's file gives as an example.
 
+use hub_adverts::advertisement::address_text;
 use hub_adverts::frame::uuid16;
 use hub_adverts::library::{self, Model, ModelTest, OwnedFrame};
 use hub_protocol::Timestamp;
@@ -31,7 +32,7 @@ fn advertisement_of(frame: &OwnedFrame) -> Advertisement {
     let company = |(id, payload): &(u16, Vec<u8>)| (format!("{id:04x}"), Payload(payload.clone()));
     let service = |(uuid, payload): &(Uuid, Vec<u8>)| (text_of(*uuid), Payload(payload.clone()));
     Advertisement {
-        address: frame.address.unwrap_or(ADDRESS).map(|byte| format!("{byte:02X}")).join(":"),
+        address: address_text(frame.address.unwrap_or(ADDRESS)),
         address_type: frame.address.is_none().then(|| "random".to_owned()),
         rssi: Some(RSSI_DBM),
         name: frame.name.clone(),
