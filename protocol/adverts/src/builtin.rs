@@ -8,7 +8,7 @@ pub mod noise;
 pub mod ruuvi;
 
 use crate::frame::Frame;
-use crate::measurement::Measurement;
+use crate::measurement::{Measurement, Value};
 use crate::outcome::{Keys, Outcome};
 
 /// A built-in decoder.
@@ -39,15 +39,29 @@ impl Builtin {
         }
     }
 
-    /// Reads a frame. What it measures is added to `out`; nothing is added where the frame could
-    /// not be read.
+    /// Reads a frame. What it measures is added to `out`, without values that are outside the range
+    /// of their quantity; nothing is added where the frame could not be read.
     pub fn decode(self, frame: &Frame, keys: &Keys, out: &mut Vec<Measurement>) -> Outcome {
-        match self {
+        let before = out.len();
+        let outcome = match self {
             Self::Ruuvi => ruuvi::decode(frame, keys, out),
             Self::BtHome => bthome::decode(frame, keys, out),
             Self::MiBeacon => mibeacon::decode(frame, keys, out),
             Self::Eddystone => eddystone::decode(frame, keys, out),
             Self::IBeacon => ibeacon::decode(frame, keys, out),
-        }
+        };
+        let mut place = 0;
+        out.retain(|measurement| {
+            place += 1;
+            place <= before || is_possible(measurement)
+        });
+        outcome
+    }
+}
+
+fn is_possible(Measurement { quantity, value, .. }: &Measurement) -> bool {
+    match (value, quantity.range) {
+        (Value::Number(value), Some((least, most))) => (least..=most).contains(value),
+        _ => true,
     }
 }

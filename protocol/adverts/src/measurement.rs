@@ -74,12 +74,30 @@ impl Value {
     /// A whole number has no decimal point.
     pub fn json(&self) -> serde_json::Value {
         match self {
-            Value::Number(value) if value.fract() == 0.0 && value.abs() < 1e15 => (*value as i64).into(),
-            Value::Number(value) => (*value).into(),
+            Value::Number(value) => whole(*value).map_or_else(|| (*value).into(), Into::into),
             Value::Text(text) => text.as_str().into(),
             Value::Bool(value) => (*value).into(),
         }
     }
+}
+
+/// As [`Value::json`] has it.
+impl Serialize for Value {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Value::Number(value) => match whole(*value) {
+                Some(whole) => serializer.serialize_i64(whole),
+                None => serializer.serialize_f64(*value),
+            },
+            Value::Text(text) => serializer.serialize_str(text),
+            Value::Bool(value) => serializer.serialize_bool(*value),
+        }
+    }
+}
+
+/// The number without a fraction, if it has none.
+fn whole(value: f64) -> Option<i64> {
+    (value.fract() == 0.0 && value.abs() < 1e15).then_some(value as i64)
 }
 
 /// For people, such as `temperature 23.4 °C`.
@@ -118,7 +136,7 @@ impl Serialize for Measurement {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("quantity", self.quantity.name)?;
-        map.serialize_entry("value", &self.value.json())?;
+        map.serialize_entry("value", &self.value)?;
         if let Some(unit) = self.quantity.unit {
             map.serialize_entry("unit", unit)?;
         }
