@@ -405,31 +405,31 @@ impl Rows {
         }
     }
 
-    /// Whether these columns hold nothing but their defaults, as for most hubs: then they cost
-    /// nothing.
-    fn is_plain(&self) -> bool {
-        self.device_instance_ids.iter().all(Option::is_none)
-            && self.window_starts.iter().all(Option::is_none)
-            && self.readings.iter().all(Option::is_none)
-            && self.observation_ids.iter().all(Option::is_none)
-            && self.processing_statuses.iter().all(|status| *status == ProcessingStatus::Received.name())
-    }
-
+    /// Columns that hold nothing but their defaults cost nothing: for most hubs, those of windows;
+    /// without device models, those of readings too.
     fn into_bulk(self, kind: Kind) -> Option<Bulk> {
-        let is_plain = self.is_plain();
         let mut head = kind.description().insert?;
         let mut columns =
             vec![Column::Uuid(self.tenants), Column::Uuid(self.hubs), Column::Int(self.ids), Column::Text(self.texts)];
-        if !is_plain {
+        let has_windows = self.window_starts.iter().any(Option::is_some);
+        let has_readings = self.device_instance_ids.iter().any(Option::is_some)
+            || self.readings.iter().any(Option::is_some)
+            || self.observation_ids.iter().any(Option::is_some)
+            || self.processing_statuses.iter().any(|status| *status != ProcessingStatus::Received.name());
+        if has_readings || has_windows {
+            head = "INSERT INTO ble_events (tenant_uuid, hub_uuid, ble_event_id, event, \
+                    device_instance_id, processing_status, reading, observation_id)";
             columns.push(Column::OptionalInt(self.device_instance_ids));
-            columns.push(Column::OptionalTime(self.window_starts));
-            columns.push(Column::OptionalTime(self.window_ends));
             columns.push(Column::Word(self.processing_statuses));
             columns.push(Column::OptionalText(self.readings));
             columns.push(Column::OptionalInt(self.observation_ids));
+        }
+        if has_windows {
             head = "INSERT INTO ble_events (tenant_uuid, hub_uuid, ble_event_id, event, \
-                    device_instance_id, window_start, window_end, processing_status, \
-                    reading, observation_id)";
+                    device_instance_id, processing_status, reading, observation_id, \
+                    window_start, window_end)";
+            columns.push(Column::OptionalTime(self.window_starts));
+            columns.push(Column::OptionalTime(self.window_ends));
         }
         Some(Bulk { head, columns, tail: "" })
     }

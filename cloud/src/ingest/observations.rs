@@ -2,6 +2,7 @@
 //! process stored it.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use hub_protocol::{HubUuid, TenantUuid, Timestamp};
 
@@ -59,20 +60,21 @@ impl Assigning<'_> {
     /// The id of the first reception of the frame; None if this is the first.
     pub fn first_of(&mut self, tenant: TenantUuid, hub: HubUuid, id: i64, observation: Observation) -> Option<i64> {
         let key = (tenant, observation.hash);
-        let known = self.new.get(&key).or_else(|| self.stored.0.get(&key));
-        let joined = known.filter(|frame| {
+        let frame = match self.new.entry(key) {
+            Entry::Occupied(entry) => Some(entry.into_mut()),
+            Entry::Vacant(entry) => self.stored.0.get(&key).map(|frame| entry.insert(frame.clone())),
+        };
+        let joined = frame.filter(|frame| {
             let apart = frame.observed_at.as_micros().abs_diff(observation.observed_at.as_micros());
             let is_repeat = frame.hubs.contains(&hub) && !observation.has_sequence;
             apart <= APART_MICROS.unsigned_abs() && !is_repeat && frame.hubs.len() < MAX_HUBS
         });
-        match joined.cloned() {
-            Some(mut frame) => {
+        match joined {
+            Some(frame) => {
                 if !frame.hubs.contains(&hub) {
                     frame.hubs.push(hub);
                 }
-                let first_id = frame.first_id;
-                self.new.insert(key, frame);
-                Some(first_id)
+                Some(frame.first_id)
             }
             None => {
                 let frame = Frame { first_id: id, observed_at: observation.observed_at, hubs: vec![hub] };

@@ -45,14 +45,10 @@ pub fn event(text: &str) -> Result<Checked, String> {
         observed_at: event.observed_at,
         rssi_dbm: event.rssi.and_then(Dbm::known),
         strongest_dbm: event.rssi.and_then(Dbm::known),
-        frame: OwnedFrame {
-            address: Some(event.address.0),
-            address_type: event.address_type.map(|kind| kind.0),
-            name: event.name.map(|name| name.0),
-            manufacturer_data: event.manufacturer_data.map(|data| data.0).unwrap_or_default(),
-            service_data: event.service_data.map(|data| data.0).unwrap_or_default(),
-            service_uuids: event.service_uuids.map(|uuids| uuids.0).unwrap_or_default(),
-        },
+        frame: frame_of(
+            (event.address, event.address_type, event.name),
+            (event.manufacturer_data, event.service_data, event.service_uuids),
+        ),
     })
 }
 
@@ -73,15 +69,28 @@ pub fn device(text: &str) -> Result<Checked, String> {
         // It is between two such numbers.
         rssi_dbm: Dbm(device.rssi_mean.round() as i16).known(),
         strongest_dbm: device.rssi_max.known(),
-        frame: OwnedFrame {
-            address: Some(device.address.0),
-            address_type: device.address_type.map(|kind| kind.0),
-            name: device.name.map(|name| name.0),
-            manufacturer_data: device.manufacturer_data.map(|data| data.0).unwrap_or_default(),
-            service_data: device.service_data.map(|data| data.0).unwrap_or_default(),
-            service_uuids: device.service_uuids.map(|uuids| uuids.0).unwrap_or_default(),
-        },
+        frame: frame_of(
+            (device.address, device.address_type, device.name),
+            (device.manufacturer_data, device.service_data, device.service_uuids),
+        ),
     })
+}
+
+type Advertiser = (Text<Address>, Option<Text<Kind>>, Option<Text<Name>>);
+type Advertised = (Option<Payloads<CompanyId>>, Option<Payloads<ServiceUuid>>, Option<ServiceUuids>);
+
+fn frame_of(
+    (address, address_type, name): Advertiser,
+    (manufacturer_data, service_data, service_uuids): Advertised,
+) -> OwnedFrame {
+    OwnedFrame {
+        address: Some(address.0),
+        address_type: address_type.map(|kind| kind.0),
+        name: name.map(|name| name.0),
+        manufacturer_data: manufacturer_data.map(|data| data.0).unwrap_or_default(),
+        service_data: service_data.map(|data| data.0).unwrap_or_default(),
+        service_uuids: service_uuids.map(|uuids| uuids.0).unwrap_or_default(),
+    }
 }
 
 /// The member that a message of [`event`] is about, and what is wrong with it; None if it is about

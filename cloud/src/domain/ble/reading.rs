@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use hub_adverts::catalog::{Read, Status};
 use hub_adverts::quantity::quantity;
 use hub_adverts::{Kind, Measurement};
 use schemars::JsonSchema;
+use serde::ser::{SerializeMap, Serializer};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -44,17 +46,86 @@ pub enum CounterStatus {
     Replayed,
 }
 
-impl Reading {
-    pub fn set_values(&mut self, measurements: &[Measurement]) {
-        for measurement in measurements {
-            let key = measurement.key();
-            if measurement.kind != measurement.quantity.kind {
-                self.kinds.insert(key.clone(), kind_name(measurement.kind).to_owned());
+/// A [`Reading`] as it is written, straight from what was read: every event of a known device has
+/// one.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct NewReading<'a> {
+    device_uuid: Uuid,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    identifier_id: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    specificity: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    device_protocol_id: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    protocol_revision: Option<i64>,
+    #[serde(skip_serializing_if = "Values::is_empty")]
+    values: Values<'a>,
+    #[serde(skip_serializing_if = "Kinds::is_empty")]
+    kinds: Kinds<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'a str>,
+}
+
+/// Their values by key.
+struct Values<'a>(&'a [Measurement]);
+
+impl Values<'_> {
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl Serialize for Values<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        for measurement in self.0 {
+            match measurement.index {
+                None => map.serialize_entry(measurement.quantity.name, &measurement.value)?,
+                Some(_) => map.serialize_entry(&measurement.key(), &measurement.value)?,
             }
-            self.values.insert(key, measurement.value.json());
         }
+        map.end()
+    }
+}
+
+/// The kinds of those that are not of their quantity's usual kind, by key.
+struct Kinds<'a>(&'a [Measurement]);
+
+impl Kinds<'_> {
+    fn unusual(&self) -> impl Iterator<Item = &Measurement> {
+        self.0.iter().filter(|measurement| measurement.kind != measurement.quantity.kind)
     }
 
+    fn is_empty(&self) -> bool {
+        self.unusual().next().is_none()
+    }
+}
+
+impl Serialize for Kinds<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.unusual().map(|measurement| (measurement.key(), kind_name(measurement.kind))))
+    }
+}
+
+/// The text of a [`Reading`]; None of an event of which no model is known.
+pub fn reading_text(read: &Read<'_>, measurements: &[Measurement]) -> Option<String> {
+    let protocol = read.protocol.filter(|_| read.status != Status::Matched);
+    let reading = NewReading {
+        device_uuid: read.model?.device_uuid,
+        identifier_id: read.identifier.map(|found| found.identifier_id),
+        specificity: read.identifier.map(|found| found.specificity),
+        device_protocol_id: protocol.map(|protocol| protocol.device_protocol_id),
+        protocol_revision: protocol.map(|protocol| protocol.revision),
+        values: Values(measurements),
+        kinds: Kinds(measurements),
+        error: read.error,
+    };
+    serde_json::to_string(&reading).ok()
+}
+
+impl Reading {
     /// The values as measurements. A quantity that this version does not know has no unit.
     pub fn measurements(&self) -> Vec<MeasurementResponse> {
         let measurement = |(key, value): (&String, &serde_json::Value)| {

@@ -9,8 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use uuid::Uuid;
 
-use super::read::reading_of;
-use super::reading::Reading;
+use super::reading::{Reading, reading_text};
 use crate::domain::ble_routes::{Decision, Route};
 use crate::ingest::ProcessingStatus;
 
@@ -117,7 +116,7 @@ pub fn trace(catalog: &Catalog, frame: &Frame<'_>) -> Trace {
     });
     Trace {
         status: read.status.into(),
-        reading: reading_of(&read, &measurements),
+        reading: reading_text(&read, &measurements).and_then(|text| serde_json::from_str(&text).ok()),
         device_instance_id: read.instance.map(|instance| instance.device_instance_id),
         candidates: candidates.collect(),
         duration_micros: i64::try_from(duration.as_micros()).unwrap_or(i64::MAX),

@@ -56,7 +56,8 @@ pub async fn query(
 /// The device and its model.
 fn read(catalog: &TenantCatalog, checked: &Checked, changes: &mut Changes) -> Option<(i64, Uuid)> {
     checked.frame.with(|frame| {
-        let (read, _) = catalog.read(frame, &mut Vec::new(), changes);
+        let read = catalog.catalog.read(frame, &mut Vec::new());
+        catalog.note(frame, &read, changes);
         read.instance.map(|instance| (instance.device_instance_id, instance.device_uuid))
     })
 }

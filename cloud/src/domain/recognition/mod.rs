@@ -14,11 +14,11 @@ use futures_util::future::BoxFuture;
 use hub_adverts::advertisement::address_text;
 use hub_adverts::builtin::noise;
 use hub_adverts::catalog::{Catalog, KeyUse, Read};
-use hub_adverts::{AddressType, Frame, Identity, Measurement, Sequence};
+use hub_adverts::{AddressType, Frame, Identity, Sequence};
 use hub_protocol::{TenantUuid, Timestamp};
 use quick_cache::sync::Cache;
 use serde_json::json;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, OwnedMutexGuard};
 use uuid::Uuid;
 
 use crate::audit::Audit;
@@ -59,6 +59,8 @@ pub struct TenantCatalog {
 struct Slot {
     current: RwLock<Option<Arc<TenantCatalog>>>,
     loading: Mutex<()>,
+    /// Held while devices are changed by being heard.
+    changing: Arc<Mutex<()>>,
 }
 
 impl Slot {
@@ -92,16 +94,25 @@ impl Recognition {
         self.derived.clone()
     }
 
+    fn slot(&self, tenant_uuid: TenantUuid) -> Arc<Slot> {
+        if let Some(slot) = self.slots.get(&tenant_uuid) {
+            return slot;
+        }
+        let slot = Arc::new(Slot::default());
+        self.slots.insert(tenant_uuid, slot.clone());
+        slot
+    }
+
+    /// Waits until no other request changes devices of the tenant by hearing them. Many hubs hear a
+    /// new device at the same time: after the first has registered it, the others have nothing to
+    /// write.
+    pub async fn begin_changes(&self, tenant_uuid: TenantUuid) -> OwnedMutexGuard<()> {
+        self.slot(tenant_uuid).changing.clone().lock_owned().await
+    }
+
     /// The tenant's catalog as of the last change that this process knows of.
     pub async fn catalog(&self, tenant_uuid: TenantUuid) -> Result<Arc<TenantCatalog>> {
-        let slot = match self.slots.get(&tenant_uuid) {
-            Some(slot) => slot,
-            None => {
-                let slot = Arc::new(Slot::default());
-                self.slots.insert(tenant_uuid, slot.clone());
-                slot
-            }
-        };
+        let slot = self.slot(tenant_uuid);
         let fresh = || {
             let latest = self.core.catalog_revisions.latest(tenant_uuid)?;
             slot.current().filter(|current| current.revision >= latest)
@@ -232,29 +243,30 @@ pub struct Counter {
 }
 
 impl TenantCatalog {
-    /// Recognises and reads a frame; adds to `changes` what it changes of its device. Returns also
-    /// whether that registers a device, and the frame has to be read again afterwards.
-    pub fn read<'c>(
-        &'c self,
-        frame: &Frame<'_>,
-        measurements: &mut Vec<Measurement>,
-        changes: &mut Changes,
-    ) -> (Read<'c>, bool) {
-        let read = self.catalog.read(frame, measurements);
+    /// Adds to `changes` what a frame that was read changes of its device. Returns whether that
+    /// registers a device: the frame has to be read again afterwards.
+    pub fn note(&self, frame: &Frame<'_>, read: &Read<'_>, changes: &mut Changes) -> bool {
         if let Some(instance) = read.instance {
-            self.change(instance.device_instance_id, &read, changes);
-            return (read, false);
+            self.change(instance.device_instance_id, read, changes);
+            return false;
         }
-        let Some(new) = new_device(frame, &read) else { return (read, false) };
+        let Some(new) = new_device(frame, read) else { return false };
         if changes.register.len() < heard::MAX_NEW && !changes.register.contains(&new) {
             changes.register.push(new);
         }
-        (read, true)
+        true
     }
 
     /// The status of a device.
     pub fn activation_status(&self, device_instance_id: i64) -> Option<ActivationStatus> {
         self.statuses.get(&device_instance_id).map(|(status, _)| *status)
+    }
+
+    /// Leaves out what has been changed meanwhile. Registrations are not looked at.
+    pub fn retain_due(&self, changes: &mut Changes) {
+        let status = |id: &i64| self.statuses.get(id);
+        changes.activate.retain(|id| status(id).is_some_and(|(status, _)| *status == ActivationStatus::Registered));
+        changes.bind_keys.retain(|id, proved| status(id).is_some_and(|(_, bind_key)| bind_key != proved));
     }
 
     fn change(&self, id: i64, read: &Read<'_>, changes: &mut Changes) {

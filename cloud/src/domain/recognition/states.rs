@@ -1,7 +1,7 @@
 //! What was last heard of devices. Each stored event is added in memory; a device's row is written
 //! with the uploads, at most every few seconds.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hub_adverts::Sequence;
@@ -9,7 +9,7 @@ use hub_protocol::{TenantUuid, Timestamp};
 
 use super::tracked::Tracked;
 use crate::db::{Conn, Tx};
-use crate::domain::device_instances::states;
+use crate::domain::device_instances::states::{self, DeviceState};
 use crate::error::Result;
 use crate::ingest::{Due, HeardUpload};
 
@@ -119,15 +119,16 @@ impl States {
     async fn write_rows(&self, tx: &mut Tx, due: &[(i64, i64)]) -> Result<()> {
         let ids: Vec<i64> = due.iter().map(|(_, id)| *id).collect();
         let rows = states::lock(tx, &ids).await?;
+        let mut rows: HashMap<i64, DeviceState> = rows.into_iter().map(|row| (row.device_instance_id, row)).collect();
         let mut given = Vec::with_capacity(ids.len());
         {
             let mut devices = self.lock();
-            for row in &rows {
-                if let Some(device) = devices.tracked.get_mut(&row.device_instance_id) {
-                    device.adopt(row);
-                }
+            for id in ids {
+                let Some(device) = devices.tracked.get_mut(&id) else { continue };
+                let row = rows.remove(&id);
+                row.iter().for_each(|row| device.adopt(row));
+                given.push(device.state(id, row.map_or_else(BTreeMap::new, |row| row.values)));
             }
-            given.extend(ids.iter().filter_map(|id| Some(devices.tracked.get(id)?.state(*id))));
         }
         states::store(tx, &given).await
     }

@@ -1,5 +1,7 @@
 //! What is known of a device, without a database.
 
+use std::collections::BTreeMap;
+
 use hub_adverts::quantity::quantity;
 use hub_adverts::{Measurement, Sequence, Value};
 use hub_protocol::{HubUuid, TenantUuid, Timestamp};
@@ -40,7 +42,7 @@ fn the_order_of_receptions_changes_nothing_of_the_values() {
             let (secs, rssi_dbm, celsius) = receptions[*place];
             device.hear(hub(*place as u128), &heard(secs, rssi_dbm, celsius), at(100));
         }
-        let state = device.state(1);
+        let state = device.state(1, BTreeMap::new());
         (state.last_seen_at, state.last_rssi_dbm, state.values)
     };
     let expected = state_of(&[0, 1, 2, 3, 4, 5]);
@@ -65,7 +67,7 @@ fn the_order_of_receptions_changes_nothing_of_the_values() {
 #[test]
 fn the_nearest_hub_changes_with_hysteresis() {
     let mut device = tracked();
-    let nearest = |device: &Tracked| device.state(1).nearest_hub_uuid;
+    let nearest = |device: &Tracked| device.state(1, BTreeMap::new()).nearest_hub_uuid;
     device.hear(hub(1), &heard(0, -70, 20.0), at(100));
     device.hear(hub(2), &heard(1, -69, 20.0), at(100));
     assert_eq!(nearest(&device), Some(hub(1)), "1 dB is nothing");
@@ -74,7 +76,7 @@ fn the_nearest_hub_changes_with_hysteresis() {
     }
     assert_eq!(nearest(&device), Some(hub(1)), "however often");
     device.hear(hub(3), &heard(10, -64, 20.0), at(100));
-    assert_eq!((nearest(&device), device.state(1).nearest_since), (Some(hub(3)), Some(at(10))), "6 dB are 30 %");
+    assert_eq!((nearest(&device), device.state(1, BTreeMap::new()).nearest_since), (Some(hub(3)), Some(at(10))), "6 dB are 30 %");
     for secs in 11..15 {
         device.hear(hub(4), &heard(secs, -61, 20.0), at(100));
     }
@@ -90,7 +92,7 @@ fn the_nearest_hub_changes_with_hysteresis() {
 #[test]
 fn a_device_is_online_for_three_of_its_intervals() {
     let online_secs = |device: &Tracked| {
-        let state = device.state(1);
+        let state = device.state(1, BTreeMap::new());
         Some((state.online_until?.as_micros() - state.last_seen_at?.as_micros()) / 1_000_000)
     };
     let mut device = tracked();
@@ -108,7 +110,7 @@ fn a_device_is_online_for_three_of_its_intervals() {
 fn the_clock_of_a_hub_may_be_ahead() {
     let mut device = tracked();
     device.hear(hub(1), &heard(5_000, -60, 20.0), at(100));
-    assert_eq!(device.state(1).last_seen_at, Some(at(100)));
+    assert_eq!(device.state(1, BTreeMap::new()).last_seen_at, Some(at(100)));
 }
 
 fn counter(value: u32) -> Sequence {
@@ -152,11 +154,12 @@ fn the_row_of_another_replica_is_adopted() {
     let (mut ours, mut others) = (tracked(), tracked());
     ours.hear(hub(1), &heard(0, -60, 20.0), at(100));
     others.hear(hub(2), &heard(5, -90, 21.0), at(100));
-    let mut row = ours.state(1);
+    let mut row = ours.state(1, BTreeMap::new());
     others.adopt(&row);
-    row = others.state(1);
+    row = others.state(1, row.values);
     assert_eq!((row.last_seen_at, row.last_rssi_dbm), (Some(at(5)), Some(-90)));
     ours.adopt(&row);
-    assert_eq!(ours.state(1).values["temperature"].value, 21.0);
-    assert_eq!(ours.state(1).nearest_hub_uuid, row.nearest_hub_uuid, "both agree");
+    let state = ours.state(1, row.values);
+    assert_eq!(state.values["temperature"].value, 21.0);
+    assert_eq!(state.nearest_hub_uuid, row.nearest_hub_uuid, "both agree");
 }

@@ -61,14 +61,28 @@ pub struct Tracked {
     last_rssi_dbm: Option<i64>,
     interval_secs: Option<f64>,
     expected_interval_secs: Option<i64>,
-    /// The values since the last write.
-    values: BTreeMap<String, LastValue>,
+    /// The values since the last write. A device has few.
+    values: Vec<Latest>,
     counter: Option<(u32, Timestamp)>,
     went_back: Option<WentBack>,
     replay_audited_at: Option<Timestamp>,
     /// When the row was written last, by the service's clock.
     pub written_at: Option<Timestamp>,
     pub is_dirty: bool,
+}
+
+/// The last value of a quantity.
+#[derive(Clone, Debug)]
+struct Latest {
+    measurement: Measurement,
+    at: Timestamp,
+}
+
+impl Latest {
+    fn last_value(&self) -> LastValue {
+        let unit = self.measurement.quantity.unit.map(str::to_owned);
+        LastValue { value: self.measurement.value.json(), unit, at: self.at }
+    }
 }
 
 /// The later one of two values; of the same time, the same one in whichever order they come.
@@ -86,7 +100,7 @@ impl Tracked {
             last_rssi_dbm: None,
             interval_secs: None,
             expected_interval_secs: None,
-            values: BTreeMap::new(),
+            values: Vec::new(),
             counter: None,
             went_back: None,
             replay_audited_at: None,
@@ -122,11 +136,17 @@ impl Tracked {
     }
 
     fn set_value(&mut self, measurement: &Measurement, at: Timestamp) {
-        let unit = measurement.quantity.unit.map(str::to_owned);
-        let value = LastValue { value: measurement.value.json(), unit, at };
-        let key = measurement.key();
-        if self.values.get(&key).is_none_or(|known| is_later(&value, known)) {
-            self.values.insert(key, value);
+        let new = |measurement: &Measurement| Latest { measurement: measurement.clone(), at };
+        let is_same = |known: &&mut Latest| {
+            (known.measurement.quantity.name, known.measurement.index) == (measurement.quantity.name, measurement.index)
+        };
+        match self.values.iter_mut().find(is_same) {
+            None => self.values.push(new(measurement)),
+            Some(known) if at > known.at => *known = new(measurement),
+            Some(known) if at == known.at && is_later(&new(measurement).last_value(), &known.last_value()) => {
+                *known = new(measurement);
+            }
+            Some(_) => {}
         }
     }
 
@@ -226,7 +246,8 @@ impl Tracked {
         may
     }
 
-    /// Adopts what the row says, where it is later: another replica may have written it.
+    /// Adopts what the row says, but for the values, where it is later: another replica may have
+    /// written it.
     pub fn adopt(&mut self, row: &DeviceState) {
         if row.last_seen_at > self.last_seen_at {
             self.last_seen_at = row.last_seen_at;
@@ -238,11 +259,6 @@ impl Tracked {
         let counter = row.counter.and_then(|counter| Some((u32::try_from(counter).ok()?, row.counter_at?)));
         if counter.is_some_and(|(_, at)| self.counter.is_none_or(|(_, known)| known < at)) {
             self.counter = counter;
-        }
-        for (key, value) in &row.values {
-            if self.values.get(key).is_none_or(|known| is_later(value, known)) {
-                self.values.insert(key.clone(), value.clone());
-            }
         }
         let Some((hub_uuid, since)) = row.nearest_hub_uuid.zip(row.nearest_since) else { return };
         if self.nearest.is_some_and(|(hub, own_since)| hub == hub_uuid || own_since > since) {
@@ -258,8 +274,14 @@ impl Tracked {
         self.nearest = Some((hub_uuid, since));
     }
 
-    /// The row to write.
-    pub fn state(&self, device_instance_id: i64) -> DeviceState {
+    /// The row to write. `values` are those of the row as it is.
+    pub fn state(&self, device_instance_id: i64, mut values: BTreeMap<String, LastValue>) -> DeviceState {
+        for latest in &self.values {
+            let (key, value) = (latest.measurement.key(), latest.last_value());
+            if values.get(&key).is_none_or(|known| is_later(&value, known)) {
+                values.insert(key, value);
+            }
+        }
         let nearest = self.nearest.and_then(|(hub, since)| {
             let known = self.receptions.iter().find(|known| known.hub_uuid == hub)?;
             Some((hub, since, known.rssi_dbm.round() as i64))
@@ -276,7 +298,7 @@ impl Tracked {
             nearest_since: nearest.map(|(_, since, _)| since),
             interval_secs: self.interval_secs.map(|secs| secs.ceil() as i64),
             online_until,
-            values: self.values.clone(),
+            values,
             counter: self.counter.map(|(value, _)| value.into()),
             counter_at: self.counter.map(|(_, at)| at),
         }
