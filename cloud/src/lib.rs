@@ -24,6 +24,7 @@ pub mod login;
 pub mod mail;
 pub mod metrics;
 pub mod observe;
+pub mod pace;
 pub mod release;
 pub mod replicas;
 pub mod request_id;

@@ -31,6 +31,8 @@ pub struct WriteTurns {
     pub refreshes: Turns,
     /// A login's refreshes of its token, which are counted in the database.
     pub logins: Turns,
+    /// A tenant's dry runs of reprocessing, which write nothing and read much.
+    pub dry_runs: Turns,
 }
 
 impl WriteTurns {
@@ -40,6 +42,7 @@ impl WriteTurns {
             job_events: Turns::new(600),
             refreshes: Turns::uncounted(),
             logins: Turns::uncounted(),
+            dry_runs: Turns::uncounted(),
         }
     }
 }

@@ -8,7 +8,8 @@ use serde_json::json;
 use crate::app::App;
 use crate::db::{Db, partitions};
 use crate::domain::{
-    accounts, certificates, device_history, hubs, jobs, releases, unknown_advertisers, update_policies,
+    accounts, ble_reprocess, certificates, device_history, device_instances, hubs, jobs, releases, unknown_advertisers,
+    update_policies,
 };
 use crate::error::{Error, Result};
 use crate::tasks::{self, Done, Lane, NewTask, Task};
@@ -81,6 +82,8 @@ pub const LANES: &[Lane] = &[
     Lane { name: ROLLOUTS_LANE, runners: 1 },
     Lane { name: ROLLUPS_LANE, runners: 1 },
     Lane { name: retention::LANE, runners: 1 },
+    Lane { name: ble_reprocess::LANE, runners: 1 },
+    Lane { name: device_instances::LANE, runners: 1 },
     Lane { name: mail::LANE, runners: 4 },
     Lane { name: accounts::LANE, runners: 2 },
 ];
@@ -118,6 +121,8 @@ pub async fn perform(app: App, task: Task) -> Result<Done> {
     match task.kind.as_str() {
         kind if KINDS.contains(&kind) => perform_upkeep(&app, kind).await,
         kind if retention::KINDS.contains(&kind) => retention::perform(&app, kind).await,
+        ble_reprocess::RUN => ble_reprocess::perform(&app, &app.parts().recognition, &task).await,
+        device_instances::KEY_WAS_SET => ble_reprocess::begin_for_key(&app, &task.payload).await,
         mail::SEND => mail::send(&app, &task.payload).await,
         accounts::FORGOT => accounts::perform_forgot(&app.parts().accounts, &task.payload).await,
         // A newer replica may know this kind and run the task later.

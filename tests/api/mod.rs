@@ -44,6 +44,7 @@ mod recognition;
 mod refresh;
 mod release_files;
 mod releases;
+mod reprocess;
 mod revocation;
 mod scan_config;
 mod service;

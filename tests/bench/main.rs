@@ -13,6 +13,7 @@ mod ingest;
 mod memory;
 mod raw;
 mod release;
+mod reprocess;
 mod retention;
 mod service;
 mod stream;
@@ -34,6 +35,7 @@ usage: bench [NAME...] [--backend sqlite|postgres] [--full]
   audit         filtered pages of a million audit entries, beside a look-up by primary key
   history       values of a device, a day and a year of it, out of a million events, beside a look-up by primary key
   retention     a fleet's uploads while old events are deleted, beside the same without
+  reprocess     stored events read again a second, and a fleet's uploads meanwhile, beside the same without
   memory        resident at rest, at 50,000 events/s, under hostile uploads and logins, and a minute after each
   release       a release of 500 MiB up and down: memory of the service, beside copying the file
   start         start of the service on an existing database
@@ -54,7 +56,7 @@ fn main() {
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "ingest" | "decode" | "recognise" | "decoding" | "group-commit" | "retention" | "stream" | "desired"
-            | "auth" | "audit" | "history" | "memory" | "release" | "start" => names.push(argument),
+            | "auth" | "audit" | "history" | "memory" | "reprocess" | "release" | "start" => names.push(argument),
             "--full" => is_full = true,
             "--backend" => match arguments.next().as_deref() {
                 Some("sqlite") => backends.retain(|backend| *backend == Backend::Sqlite),
@@ -90,6 +92,9 @@ fn main() {
             }
             if wanted("retention") {
                 retention::run(backend, is_full).await;
+            }
+            if wanted("reprocess") {
+                reprocess::run(backend).await;
             }
             if wanted("stream") {
                 stream::run(backend).await;

@@ -9,7 +9,7 @@ use super::document::{object, operations};
 use super::world::{Objects, World};
 
 /// Operations that change something and leave no entry, and why.
-const UNAUDITED: [(&str, &str); 12] = [
+const UNAUDITED: [(&str, &str); 13] = [
     ("POST /v1/hubs/{hubUuid}/logs", "is data, kept in a log of its own"),
     ("POST /v1/hubs/{hubUuid}/telemetry", "is data"),
     ("POST /v1/ble/events", "is data"),
@@ -22,6 +22,7 @@ const UNAUDITED: [(&str, &str); 12] = [
         "changes nothing yet: the work behind it has its entry, if there is such an account",
     ),
     ("POST /v1/hubs/{hubUuid}/device-query", "asks; the device that it activates has an entry"),
+    ("POST /tenant/ble/reprocess", "stores nothing as a dry run; another has an entry"),
     ("POST /tenant/simulator/run", "stores nothing"),
     ("POST /tenant/simulator/stream", "stores nothing"),
     ("POST /auth/refresh", "goes on with a login that has its entry, every 15 minutes"),

@@ -228,6 +228,7 @@ impl World {
                 made["deviceInstanceId"].to_string()
             }
             ("bleEvents", "bleEventId") => self.ble_event_id.to_string(),
+            ("bleReprocess", "taskId") => self.reprocess_task().await,
             ("apps", "appUuid") => self.app_uuid.to_string(),
             ("hub", "appReleaseUuid") => self.app_release_uuid.clone(),
             ("agentReleases", "releaseUuid") => release_uuid(&self.agent_release),
@@ -391,6 +392,18 @@ impl World {
     }
 
     /// What a `$name` in a sample stands for; made anew for each request where it can be used once.
+    /// The tenant's task, which nobody carries out here.
+    async fn reprocess_task(&self) -> String {
+        let body = json!({"from": "2026-01-01T00:00:00Z", "to": "2026-01-02T00:00:00Z", "dryRun": false});
+        let reply = self.tenant.client.post("/tenant/ble/reprocess").json(&body).call().await;
+        if reply.status == 409 {
+            let message = reply.expect(409).problem().message;
+            return message.split_whitespace().filter(|word| Uuid::parse_str(word).is_ok()).collect();
+        }
+        let task: Value = reply.expect(202).data();
+        task["taskId"].as_str().expect("a task").to_owned()
+    }
+
     async fn value(&self, name: &str) -> Value {
         match name {
             "$uuid" => json!(Uuid::new_v4()),

@@ -59,6 +59,7 @@ permissions! {
     ClaimCodesWrite,   WRITE,   Scope("hubs:write");
     BleRead,           READ,    Scope("ble:read");
     BleRouteWrite,     WRITE,   Scope("pipelines:write");
+    BleReprocess,      WRITE,   Scope("pipelines:write");
     DevicesRead,       READ,    Scope("devices:read");
     DevicesWrite,      WRITE,   Scope("devices:write");
     MembersRead,       READ,    Never;

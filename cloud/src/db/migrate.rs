@@ -151,6 +151,12 @@ const VERSIONS: &[Version] = &[
         postgres: include_str!("../../../migrations/postgres/0023_ble_routes.sql"),
         sqlite: include_str!("../../../migrations/sqlite/0023_ble_routes.sql"),
     },
+    Version {
+        number: 26,
+        name: "reprocessing",
+        postgres: include_str!("../../../migrations/postgres/0026_reprocessing.sql"),
+        sqlite: include_str!("../../../migrations/sqlite/0026_reprocessing.sql"),
+    },
 ];
 
 fn migrator(text: impl Fn(&Version) -> &'static str) -> Migrator {

@@ -6,6 +6,7 @@ pub mod accounts;
 pub mod api_keys;
 pub mod audit_logs;
 pub mod ble;
+pub mod ble_reprocess;
 pub mod ble_routes;
 pub mod certificates;
 pub mod claim_codes;

@@ -111,6 +111,13 @@ pub struct BleEventPath {
     pub ble_event_id: i64,
 }
 
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ReprocessPath {
+    /// The task that reads events again.
+    pub task_id: Uuid,
+}
+
 /// Of the platform, which names any tenant.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

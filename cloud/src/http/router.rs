@@ -14,10 +14,10 @@ use super::openapi::Documentation;
 use super::{health, hygiene, middleware, openapi};
 use crate::app::App;
 use crate::domain::{
-    accounts, api_keys, audit_logs, ble, ble_routes, certificates, claim_codes, desired_state, device_catalog,
-    device_history, device_instances, device_pages, device_query, diagnostics, hub_release, hubs, invitations, jobs,
-    releases, scan_config, setup_delegations, simulator, streams, telemetry, tenant_deletion, tenants, transfers,
-    unknown_advertisers, update_policies,
+    accounts, api_keys, audit_logs, ble, ble_reprocess, ble_routes, certificates, claim_codes, desired_state,
+    device_catalog, device_history, device_instances, device_pages, device_query, diagnostics, hub_release, hubs,
+    invitations, jobs, releases, scan_config, setup_delegations, simulator, streams, telemetry, tenant_deletion,
+    tenants, transfers, unknown_advertisers, update_policies,
 };
 use crate::error::Error;
 
@@ -43,6 +43,7 @@ fn routes() -> ApiRouter<App> {
         .merge(device_history::http::routes())
         .merge(ble::http::routes())
         .merge(ble_routes::http::routes())
+        .merge(ble_reprocess::http::routes())
         .merge(simulator::http::routes())
         .merge(device_query::http::routes())
         .merge(unknown_advertisers::http::routes())

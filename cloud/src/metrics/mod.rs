@@ -90,6 +90,11 @@ pub struct Metrics {
     stored_bytes: Family<RecordKind, Gauge>,
     /// How long a transaction of retention held the writer.
     pub retention_batch_duration: Histogram,
+    /// Stored BLE events that were read again, and those of them that changed.
+    pub reprocessed_events: Counter,
+    pub reprocess_changed_events: Counter,
+    /// How long a transaction of reprocessing held the writer.
+    pub reprocess_batch_duration: Histogram,
     /// 1 while the disk under the database is full.
     pub storage_full: Gauge,
     /// Of the file system of an SQLite database.
@@ -137,6 +142,9 @@ impl Metrics {
             retention_behind: Family::default(),
             stored_bytes: Family::default(),
             retention_batch_duration: Histogram::new(BATCH_SECONDS),
+            reprocessed_events: Counter::default(),
+            reprocess_changed_events: Counter::default(),
+            reprocess_batch_duration: Histogram::new(BATCH_SECONDS),
             storage_full: Gauge::default(),
             storage_free_bytes: Gauge::default(),
             body_memory_bytes: Gauge::default(),
@@ -183,6 +191,7 @@ impl Metrics {
         );
         registry.register("quota_refusals", "Uploads refused by a full quota", metrics.quota_refusals.clone());
         metrics.register_retention(registry);
+        metrics.register_reprocessing(registry);
         registry.register("storage_full", "1 while the disk of the database is full", metrics.storage_full.clone());
         registry.register_with_unit(
             "storage_free",
@@ -239,6 +248,16 @@ impl Metrics {
         registry.register_with_unit("batch_duration", help, Unit::Seconds, duration);
     }
 
+    fn register_reprocessing(&self, registry: &mut Registry) {
+        let registry = registry.sub_registry_with_prefix("reprocess");
+        registry.register("events", "Stored BLE events that were read again", self.reprocessed_events.clone());
+        let changed = self.reprocess_changed_events.clone();
+        registry.register("changed_events", "Those of them that are read otherwise now", changed);
+        let duration = self.reprocess_batch_duration.clone();
+        let help = "How long a batch held the writer of the database";
+        registry.register_with_unit("batch_duration", help, Unit::Seconds, duration);
+    }
+
     /// The uploads that this quota refused.
     pub fn quota_refusals(&self, quota: &'static str) -> Counter {
         self.quota_refusals.get_or_create(&Quota { quota }).clone()
@@ -274,7 +293,7 @@ impl Default for Metrics {
     }
 }
 
-/// Finer where a batch of retention is meant to end.
+/// Finer where a batch of retention or reprocessing is meant to end.
 const BATCH_SECONDS: [f64; 10] = [0.005, 0.01, 0.02, 0.03, 0.04, 0.05, 0.075, 0.1, 0.25, 1.0];
 
 /// 0.5 ms to 16 s.

@@ -3,8 +3,6 @@
 //! longer; all else goes in batches that hold the writer for a moment only. A run may end anywhere
 //! and be continued by any replica: what is old is read from the tables themselves.
 
-mod pace;
-
 use std::time::{Duration, Instant};
 
 use hub_protocol::{TenantUuid, Timestamp};
@@ -19,8 +17,8 @@ use crate::domain::{device_instances, jobs};
 use crate::error::{Error, Result};
 use crate::ingest::{self, Holder, Kind};
 use crate::metrics::RetentionMetrics;
+use crate::pace::{Held, Pace};
 use crate::tasks::Done;
-use pace::{Held, Pace};
 
 /// The lane of all kinds of this work.
 pub const LANE: &str = "retention";
@@ -41,6 +39,8 @@ const TENANT_TIME: Duration = Duration::from_secs(5);
 const TENANTS: i64 = 100;
 /// Counts of months that one transaction deletes.
 const COUNTS: i64 = 500;
+/// How long to rest after a batch while nobody uploads, in times of what the batch took.
+const IDLE_REST: f64 = 0.5;
 const DAY_SECS: i64 = 24 * 3600;
 /// A run that has found nothing more is repeated after this part of the retention,
 const RUNS_PER_RETENTION: u32 = 24;
@@ -98,15 +98,24 @@ struct Run<'a> {
     pace: Pace,
 }
 
+fn pace(core: &Core) -> Pace {
+    Pace::new(core, IDLE_REST, core.metrics.retention_batch_duration.clone())
+}
+
 impl<'a> Run<'a> {
     fn new(core: &'a Core, metrics: RetentionMetrics, keep: Duration) -> Self {
         let keep_secs = i64::try_from(keep.as_secs()).unwrap_or(i64::MAX);
         let ends_at = Instant::now() + RUN_TIME;
-        Self { core, metrics, keep_secs, now: core.clock.now(), ends_at, pace: Pace::new(core) }
+        Self { core, metrics, keep_secs, now: core.clock.now(), ends_at, pace: pace(core) }
     }
 
     fn is_over(&self) -> bool {
         self.core.shutdown.is_cancelled() || Instant::now() >= self.ends_at
+    }
+
+    async fn rest(&mut self, held: &Held, rows: i64) {
+        let took = self.pace.measure(held, rows);
+        self.pace.rest(self.core, took, rows).await;
     }
 
     /// What was received before is old, in a tenant with this retention of its own.
@@ -215,7 +224,7 @@ impl<'a> Run<'a> {
         tx.commit_unaudited("records whose retention has passed").await?;
         self.metrics.deleted_records.inc_by(batch.records.unsigned_abs());
         self.metrics.deleted_bytes.inc_by(batch.bytes.unsigned_abs());
-        self.pace.rest(self.core, held, batch.records).await;
+        self.rest(&held, batch.records).await;
         Ok(true)
     }
 
@@ -265,7 +274,7 @@ impl<'a> Run<'a> {
                 held.commits();
                 tx.commit_unaudited("entries whose retention has passed").await?;
                 self.metrics.deleted_records.inc_by(deleted);
-                self.pace.rest(self.core, held, deleted.cast_signed()).await;
+                self.rest(&held, deleted.cast_signed()).await;
             }
         }
         Ok(true)
@@ -285,7 +294,7 @@ impl<'a> Run<'a> {
             held.commits();
             tx.commit_unaudited("activations whose retention has passed").await?;
             self.metrics.deleted_records.inc_by(deleted);
-            self.pace.rest(self.core, held, deleted.cast_signed()).await;
+            self.rest(&held, deleted.cast_signed()).await;
         }
         Ok(true)
     }
@@ -301,7 +310,7 @@ impl<'a> Run<'a> {
     /// is done.
     async fn give_back(&mut self) -> Result<bool> {
         let core = self.core;
-        let mut pace = Pace::new(core);
+        let mut pace = pace(core);
         let mut above = GIVE_BACK_ABOVE;
         loop {
             let Some(pages) = space::pages(&core.db).await? else { return Ok(true) };
@@ -320,7 +329,8 @@ impl<'a> Run<'a> {
             space::give_back(&mut tx, count).await?;
             held.commits();
             tx.commit_unaudited("space of deleted records").await?;
-            pace.rest(core, held, count).await;
+            let took = pace.measure(&held, count);
+            pace.rest(core, took, count).await;
         }
         // Only now does the file shrink.
         if above == GIVE_BACK_TO {

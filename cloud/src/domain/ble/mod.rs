@@ -1,6 +1,7 @@
 //! BLE events. Uploads are validated here event by event and passed to `ingest`. Stored events are
 //! returned as they were sent, with what the service knows about them.
 
+mod again;
 mod check;
 pub mod http;
 mod read;
@@ -18,6 +19,7 @@ use uuid::Uuid;
 
 use crate::error::{Error, Result};
 use crate::ingest::Record;
+pub use again::{Change, Processed, ReadAgain, Selection, StoredText, proved_keys, read_again, stored_texts};
 pub use check::{Checked, event as check_event, member_at_fault};
 pub use reading::{CounterStatus, MeasurementResponse, Reading, split_key, unit_of};
 pub use receptions::{Reception, Strength, receptions_after, receptions_of};
@@ -181,6 +183,7 @@ pub fn committed(id: i64, hub_uuid: HubUuid, observation_id: Option<i64>, record
         window_end: record.window.map(|(_, end)| end),
         reading: record.reading.as_deref().map(str::to_owned),
         observation_id,
+        reprocessed_at: None,
         event: record.text.as_ref().to_owned(),
     }
 }

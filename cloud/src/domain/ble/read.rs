@@ -3,9 +3,8 @@
 use hub_adverts::catalog::Status;
 use hub_protocol::HubUuid;
 
-use super::Reading;
 use super::check::Checked;
-use super::reading::{CounterStatus, reading_text};
+use super::reading::{CounterStatus, reading_text, with_counter_status};
 use crate::authn::hub::Hub;
 use crate::domain::ble_routes::{Facts, Verdict};
 use crate::domain::device_instances::ActivationKind;
@@ -164,8 +163,6 @@ impl Found {
 
 fn mark_replayed(record: &mut Record) -> Result<()> {
     let Some(text) = &record.reading else { return Ok(()) };
-    let mut reading: Reading = serde_json::from_str(text).map_err(Error::internal)?;
-    reading.counter_status = Some(CounterStatus::Replayed);
-    record.reading = Some(serde_json::to_string(&reading).map_err(Error::internal)?.into());
+    record.reading = Some(with_counter_status(text, CounterStatus::Replayed).map_err(Error::internal)?.into());
     Ok(())
 }

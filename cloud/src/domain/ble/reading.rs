@@ -125,6 +125,13 @@ pub fn reading_text(read: &Read<'_>, measurements: &[Measurement]) -> Option<Str
     serde_json::to_string(&reading).ok()
 }
 
+/// The text of a [`Reading`] with what is wrong with the event's counter.
+pub fn with_counter_status(text: &str, status: CounterStatus) -> serde_json::Result<String> {
+    let mut reading: Reading = serde_json::from_str(text)?;
+    reading.counter_status = Some(status);
+    serde_json::to_string(&reading)
+}
+
 impl Reading {
     /// The values as measurements. A quantity that this version does not know has no unit.
     pub fn measurements(&self) -> Vec<MeasurementResponse> {

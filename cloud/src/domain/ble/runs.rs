@@ -24,6 +24,7 @@ use crate::http::answer::Answer;
 use crate::http::extract::Path;
 use crate::http::operation::operation;
 use crate::http::paths::BleEventPath;
+use crate::ingest::ProcessingStatus;
 
 pub fn routes<S>() -> ApiRouter<S>
 where
@@ -52,13 +53,15 @@ where
 pub enum RunTrigger {
     /// The event was taken in.
     Ingest,
+    /// It was read again while it was stored.
+    Reprocess,
 }
 
 /// How an event was processed once.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BleProcessingRunResponse {
-    /// The run, unique within the event's tenant; of the run at ingest, the id of the event.
+    /// The run, unique among those of its event; of the run at ingest, the id of the event.
     #[schemars(range(min = 1))]
     run_id: i64,
     /// The event.
@@ -98,8 +101,9 @@ pub struct BleProcessingRunResponse {
     error: Option<String>,
 }
 
-/// The run in which the event was taken in. What depends on more than the event is as of now.
-fn ingest_run(event: StoredEvent, catalog: &Catalog, route: &Route) -> Result<BleProcessingRunResponse> {
+/// The runs of an event, newest last. What depends on more than the event is as of now. Of an event
+/// that was read again, what was read before is not kept: the first run tells that it was received.
+fn runs_of(event: StoredEvent, catalog: &Catalog, route: &Route) -> Result<Vec<BleProcessingRunResponse>> {
     // Every stored event passed validation.
     let parse_failed = |error: String| Error::internal(format!("stored event {}: {error}", event.ble_event_id));
     let check = if event.window_start.is_some() { check::device } else { check::event };
@@ -118,21 +122,42 @@ fn ingest_run(event: StoredEvent, catalog: &Catalog, route: &Route) -> Result<Bl
         };
         (trace(catalog, frame), route.cloud_decision(&facts))
     });
-    Ok(BleProcessingRunResponse {
+    let received = BleProcessingRunResponse {
         run_id: event.ble_event_id,
         ble_event_id: event.ble_event_id,
         trigger: RunTrigger::Ingest,
         started_at: Timestamp::from_micros(event.ble_event_id),
         duration_micros,
+        status: ProcessingStatus::Received.name().to_owned(),
+        matched: None,
+        candidates,
+        device_instance_id: None,
+        protocol: None,
+        measurements: Vec::new(),
+        route: Some(RouteDecisionResponse::new(route, decision)),
+        deliveries: Vec::new(),
+        error: None,
+    };
+    let processed = BleProcessingRunResponse {
         status: event.processing_status,
         matched: reading.as_ref().map(Reading::matched),
-        candidates,
         device_instance_id: event.device_instance_id,
         protocol: reading.as_ref().and_then(Reading::protocol),
         measurements: reading.as_ref().map(Reading::measurements).unwrap_or_default(),
-        route: Some(RouteDecisionResponse::new(route, decision)),
-        deliveries: Vec::new(),
         error: reading.and_then(|reading| reading.error),
+        ..received.clone()
+    };
+    Ok(match event.reprocessed_at {
+        None => vec![processed],
+        Some(at) => {
+            let again = BleProcessingRunResponse {
+                run_id: at.as_micros(),
+                trigger: RunTrigger::Reprocess,
+                started_at: at,
+                ..processed
+            };
+            vec![received, again]
+        }
     })
 }
 
@@ -149,5 +174,5 @@ async fn runs(
     let route = ble_routes::get(&mut conn, tenant_uuid).await?;
     drop(conn);
     let catalog = recognition.catalog(tenant_uuid).await?;
-    Ok(Answer(vec![ingest_run(event, &catalog.catalog, &route)?]))
+    Ok(Answer(runs_of(event, &catalog.catalog, &route)?))
 }

@@ -22,6 +22,8 @@ pub struct StoredEvent {
     pub reading: Option<String>,
     /// The first reception of the same frame; none of the first.
     pub observation_id: Option<i64>,
+    /// When it was last read again, if that changed what was read.
+    pub reprocessed_at: Option<Timestamp>,
     pub event: String,
 }
 
@@ -38,7 +40,7 @@ pub struct Filter {
 }
 
 const COLUMNS: &str = "ble_event_id, hub_uuid, device_instance_id, processing_status, \
-    delivery_status, window_start, window_end, reading, observation_id, event";
+    delivery_status, window_start, window_end, reading, observation_id, reprocessed_at, event";
 const LOG: Log = Log { table: "ble_events", id: "ble_event_id", text: "event", columns: COLUMNS };
 
 fn narrowed(scope: &Scope, filter: &Filter) -> Sql {

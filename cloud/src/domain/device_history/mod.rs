@@ -14,6 +14,7 @@ mod spans;
 mod store;
 mod timeline;
 
+pub use hour::hour_of;
 pub use rollup::{Changed, forget, recount, roll_up};
 
 const HOUR_SECS: i64 = 3600;

@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::hour::{Hour, hour_of};
 use super::store::{self, Behind};
 use crate::core::Core;
-use crate::db::Direction;
+use crate::db::{Conn, Direction};
 use crate::domain::{ble, device_instances};
 use crate::error::Result;
 
@@ -28,7 +28,7 @@ const ENOUGH_HOURS: usize = 1000;
 /// After this time another task has its turn.
 const RUN_TIME: Duration = Duration::from_secs(30);
 /// Hours of devices that one transaction makes anew.
-const RECOUNTED: usize = 50;
+const RECOUNTED: usize = 20;
 /// The longest rest between two transactions. A rest is as long as the work before it.
 const LONGEST_REST: Duration = Duration::from_secs(1);
 
@@ -124,7 +124,7 @@ pub struct Changed {
 
 /// Makes the hours of these events anew, once their change is committed.
 pub async fn recount(core: &Core, tenant_uuid: TenantUuid, changed: &[Changed]) -> Result<()> {
-    let mut hours: BTreeMap<(i64, i64), (i64, i64)> = BTreeMap::new();
+    let mut hours = Hours::new();
     for one in changed {
         let id = one.ble_event_id;
         let observed_at = one.observed_at.min(Timestamp::from_micros(id));
@@ -141,38 +141,63 @@ pub async fn recount(core: &Core, tenant_uuid: TenantUuid, changed: &[Changed]) 
     Ok(())
 }
 
-async fn recount_some(core: &Core, tenant_uuid: TenantUuid, mut some: BTreeMap<(i64, i64), (i64, i64)>) -> Result<()> {
-    let mut tx = core.db.begin().await?;
-    let cursor = store::lock_cursor(&mut tx, tenant_uuid).await?;
-    let keys: Vec<(i64, i64)> = some.keys().copied().collect();
-    for (key, hour) in store::stored(&mut tx, &keys).await? {
-        if let Some((first, last)) = some.get_mut(&key) {
-            (*first, *last) = (hour.first_id.min(*first), hour.last_id.max(*last));
-        }
-    }
-    let devices: Vec<i64> = keys.iter().map(|(device_instance_id, _)| *device_instance_id).collect();
-    let devices = device_instances::existing(&mut tx, tenant_uuid, &devices).await?;
-    some.retain(|(device_instance_id, _), _| devices.contains(device_instance_id));
-    let mut counted = Vec::with_capacity(some.len());
-    for ((device_instance_id, start), (mut first, last)) in some {
-        let mut hour = Hour::default();
-        // What is not followed yet will be.
-        let last = last.min(cursor);
-        while first <= last {
-            let range = (first, last);
-            let direction = Direction::Ascending;
-            let batch = ble::receptions_of(&mut tx, tenant_uuid, device_instance_id, range, direction, READ).await?;
-            for reception in batch.receptions.into_iter().filter(|one| hour_of(one.observed_at) == start) {
-                hour.add(reception);
+/// The hours, each with the first and the last id of its events.
+type Hours = BTreeMap<(i64, i64), (i64, i64)>;
+
+/// The events are read ahead of the transaction, which would hold others up. An hour to which
+/// somebody added events meanwhile is read again.
+async fn recount_some(core: &Core, tenant_uuid: TenantUuid, mut some: Hours) -> Result<()> {
+    while !some.is_empty() {
+        let mut conn = core.db.read().await?;
+        let keys: Vec<(i64, i64)> = some.keys().copied().collect();
+        let devices: Vec<i64> = keys.iter().map(|(device_instance_id, _)| *device_instance_id).collect();
+        let devices = device_instances::existing(&mut conn, tenant_uuid, &devices).await?;
+        some.retain(|(device_instance_id, _), _| devices.contains(device_instance_id));
+        let cursor = store::cursor(&mut conn, tenant_uuid).await?;
+        let before: BTreeMap<(i64, i64), Hour> = store::stored(&mut conn, &keys).await?.into_iter().collect();
+        let mut counted = Vec::with_capacity(some.len());
+        for (key, (first, last)) in &some {
+            let (mut first, mut last) = (*first, *last);
+            if let Some(hour) = before.get(key) {
+                (first, last) = (hour.first_id.min(first), hour.last_id.max(last));
             }
-            let Some(last_id) = batch.last_id else { break };
-            first = last_id.saturating_add(1);
+            // What is not followed yet will be.
+            let hour = count(&mut conn, tenant_uuid, *key, (first, last.min(cursor))).await?;
+            counted.push((*key, hour));
         }
-        counted.push(((device_instance_id, start), hour));
+        drop(conn);
+        let mut tx = core.db.begin().await?;
+        store::lock_cursor(&mut tx, tenant_uuid).await?;
+        let now: BTreeMap<(i64, i64), Hour> = store::stored(&mut tx, &keys).await?.into_iter().collect();
+        counted.retain(|(key, _)| before.get(key) == now.get(key));
+        for (key, _) in &counted {
+            some.remove(key);
+        }
+        store::put(&mut tx, tenant_uuid, counted).await?;
+        tx.commit_unaudited("what was heard, by the hour").await?;
+    }
+    Ok(())
+}
+
+/// What the events of a device say of an hour.
+async fn count(
+    conn: &mut Conn,
+    tenant_uuid: TenantUuid,
+    (device_instance_id, start): (i64, i64),
+    (mut first, last): (i64, i64),
+) -> Result<Hour> {
+    let mut hour = Hour::default();
+    while first <= last {
+        let (range, direction) = ((first, last), Direction::Ascending);
+        let batch = ble::receptions_of(conn, tenant_uuid, device_instance_id, range, direction, READ).await?;
+        for reception in batch.receptions.into_iter().filter(|one| hour_of(one.observed_at) == start) {
+            hour.add(reception);
+        }
+        let Some(last_id) = batch.last_id else { break };
+        first = last_id.saturating_add(1);
     }
     // An hour without any event is as good as none.
-    store::put(&mut tx, tenant_uuid, counted).await?;
-    tx.commit_unaudited("what was heard, by the hour").await
+    Ok(hour)
 }
 
 /// Deletes at most `limit` hours that were kept for long enough, or for as long as events.

@@ -153,6 +153,12 @@ pub async fn lock_cursor(tx: &mut Tx, tenant_uuid: TenantUuid) -> Result<i64> {
         .await
 }
 
+/// The tenant's cursor.
+pub async fn cursor(conn: &mut Conn, tenant_uuid: TenantUuid) -> Result<i64> {
+    let cursor = sql("SELECT last_id FROM sensor_rollup_cursors WHERE tenant_uuid = $1").bind(tenant_uuid);
+    Ok(cursor.optional_scalar(conn).await?.unwrap_or(0))
+}
+
 pub async fn set_cursor(tx: &mut Tx, tenant_uuid: TenantUuid, last_id: i64) -> Result<()> {
     sql("UPDATE sensor_rollup_cursors SET last_id = $2 WHERE tenant_uuid = $1")
         .bind(tenant_uuid)
@@ -162,7 +168,7 @@ pub async fn set_cursor(tx: &mut Tx, tenant_uuid: TenantUuid, last_id: i64) -> R
 }
 
 /// Those of these hours of devices that are stored.
-pub async fn stored(tx: &mut Tx, keys: &[(i64, i64)]) -> Result<Vec<((i64, i64), Hour)>> {
+pub async fn stored(conn: &mut Conn, keys: &[(i64, i64)]) -> Result<Vec<((i64, i64), Hour)>> {
     let mut found = Vec::new();
     for some in keys.chunks(HOURS) {
         let mut query = sql("SELECT device_instance_id, hour, first_id, last_id, minutes, \
@@ -171,7 +177,7 @@ pub async fn stored(tx: &mut Tx, keys: &[(i64, i64)]) -> Result<Vec<((i64, i64),
             query = query.push(if at > 0 { ", (" } else { "(" }).push_bind(*device_instance_id);
             query = query.push(", ").push_bind(*hour).push(")");
         }
-        let rows: Vec<Row> = query.push(")").all(tx).await?;
+        let rows: Vec<Row> = query.push(")").all(conn).await?;
         for row in rows {
             found.push(row.into_hour()?);
         }

@@ -1,11 +1,49 @@
 //! The keys of a device. They are stored sealed and bound to the device's row, and never answered,
 //! logged or audited.
 
-use hub_protocol::TenantUuid;
+use hub_protocol::{TenantUuid, Timestamp};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::core::Core;
+use crate::db::Tx;
+use crate::error::{Error, Result};
 use crate::sealing;
 use crate::sealing::stored::{DEVICE_BIND_KEY, DEVICE_IDENTITY_RESOLVING_KEY};
+use crate::tasks::{self, NewTask};
+
+/// The lane of what follows from changes of devices.
+pub const LANE: &str = "devices";
+/// The kind of task that says that a registered device has got another bind key.
+pub const KEY_WAS_SET: &str = "device.key_was_set";
+/// Uploads that were read before the change are stored by then.
+const KEY_WAS_SET_AFTER_SECS: i64 = 2;
+
+/// A device has got another bind key. Whoever keeps what was received of it reads it again.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct KeyWasSet {
+    pub tenant_uuid: TenantUuid,
+    pub device_instance_id: i64,
+}
+
+impl KeyWasSet {
+    /// As a task has it.
+    pub fn of(payload: &Value) -> Result<Self> {
+        serde_json::from_value(payload.clone()).map_err(Error::internal)
+    }
+
+    pub(super) async fn commit_with(&self, core: &Core, tx: &mut Tx, now: Timestamp) -> Result<()> {
+        let task = NewTask {
+            lane: LANE,
+            kind: KEY_WAS_SET,
+            payload: serde_json::to_value(self).map_err(Error::internal)?,
+            due_at: now.plus_secs(KEY_WAS_SET_AFTER_SECS),
+            dedup_key: Some(format!("{KEY_WAS_SET}/{}", self.device_instance_id)),
+        };
+        tasks::enqueue(core, tx, task, now).await
+    }
+}
 
 /// Lengths in bytes of a key that advertisements are encrypted with: AES-128, and the 12 bytes that
 /// older MiBeacon devices give out of it.

@@ -34,7 +34,7 @@ pub use activations::{delete_before as delete_activations_before, has_before as 
 pub use compiled::{Compiled, compiled};
 pub use described::{KeysNear, described, keys_near};
 pub use identity::Beacon;
-pub use keys::DeviceKey;
+pub use keys::{DeviceKey, KEY_WAS_SET, KeyWasSet, LANE};
 use store::Identity;
 
 /// Device instances that a tenant may have, retired ones included.
@@ -310,6 +310,10 @@ async fn update(core: &Core, scope: &Scope, device_instance_id: i64, update: Upd
     let detail = json!({"bindKeyChanged": bind_key.is_some(), "identityResolvingKeyChanged": resolving_key.is_some()});
     if let Some(key) = bind_key {
         set_bind_key(core, &mut tx, scope, &mut after, key).await?;
+        if key.is_some() {
+            let fact = KeyWasSet { tenant_uuid: scope.tenant_uuid(), device_instance_id };
+            fact.commit_with(core, &mut tx, core.clock.now()).await?;
+        }
     }
     if let Some(key) = resolving_key {
         set_identity_resolving_key(core, &mut tx, scope, &mut after, key).await?;

@@ -1,6 +1,7 @@
 //! Recognition: which device of a tenant sent an advertisement, and what it says. The catalog of a
 //! tenant is compiled once and shared by all requests; a change of it is seen by the next upload.
 
+mod late;
 mod states;
 #[cfg(test)]
 mod tests;
@@ -32,6 +33,7 @@ use crate::domain::device_instances::{ActivationKind, ActivationStatus, Beacon, 
 use crate::domain::{device_catalog, device_instances};
 use crate::error::Result;
 use crate::ingest::{Derived, Due, HeardUpload};
+pub use late::LateStates;
 use states::States;
 pub use unknown::Sightings;
 use unknown::Unknown;
@@ -169,6 +171,15 @@ impl Recognition {
         heard::apply(&self.core, &Scope::of_hub(hub), hub.hub_uuid, kind, changes).await
     }
 
+    /// The tenant's catalog as of now, also if another replica has changed it.
+    pub async fn latest_catalog(&self, tenant_uuid: TenantUuid) -> Result<Arc<TenantCatalog>> {
+        let mut conn = self.core.db.read().await?;
+        let (revision, _) = device_catalog::revisions(&mut conn, &Scope::system(NAME, tenant_uuid)).await?;
+        drop(conn);
+        self.core.catalog_revisions.note(tenant_uuid, revision);
+        self.catalog(tenant_uuid).await
+    }
+
     /// Adds the advertisers of a stored upload of which no model is known.
     pub fn note_unknown(&self, hub: &Hub, sightings: Sightings) {
         if !sightings.is_empty() {
@@ -267,6 +278,12 @@ impl TenantCatalog {
         let status = |id: &i64| self.statuses.get(id);
         changes.activate.retain(|id| status(id).is_some_and(|(status, _)| *status == ActivationStatus::Registered));
         changes.bind_keys.retain(|id, proved| status(id).is_some_and(|(_, bind_key)| bind_key != proved));
+    }
+
+    /// Whether a frame that the bind key of the device reads proves something that is not known.
+    pub fn may_be_proved(&self, device_instance_id: i64) -> bool {
+        let status = self.statuses.get(&device_instance_id).map(|(_, status)| *status);
+        matches!(status, Some(BindKeyStatus::Set | BindKeyStatus::Wrong))
     }
 
     fn change(&self, id: i64, read: &Read<'_>, changes: &mut Changes) {

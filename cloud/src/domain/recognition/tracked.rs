@@ -135,6 +135,38 @@ impl Tracked {
         }
     }
 
+    /// Adds what an event says that was read long after it was stored. It tells nothing of which
+    /// hub is nearest, nor how often the device sends.
+    pub fn hear_late(&mut self, heard: &Heard, now: Timestamp) {
+        let at = heard.observed_at.min(now);
+        self.expected_interval_secs = heard.expected_interval_secs.or(self.expected_interval_secs);
+        if self.last_seen_at.is_none_or(|before| at >= before) {
+            self.last_seen_at = Some(at);
+            self.last_rssi_dbm = heard.rssi_dbm.map(i64::from);
+        }
+        for measurement in &heard.measurements {
+            self.set_value(measurement, at);
+        }
+    }
+
+    /// The row with what is later here; None if nothing is. Of one time, what is here was read with
+    /// today's catalog.
+    pub fn later_than(mut self, device_instance_id: i64, mut row: DeviceState) -> Option<DeviceState> {
+        let mut is_later = self.last_seen_at > row.last_seen_at;
+        for latest in std::mem::take(&mut self.values) {
+            let (key, value) = (latest.measurement.key(), latest.last_value());
+            if row.values.get(&key).is_none_or(|known| known.at <= value.at && *known != value) {
+                row.values.insert(key, value);
+                is_later = true;
+            }
+        }
+        if self.last_seen_at > row.last_seen_at {
+            self.adopt(&row);
+            row = self.state(device_instance_id, row.values);
+        }
+        is_later.then_some(row)
+    }
+
     fn set_value(&mut self, measurement: &Measurement, at: Timestamp) {
         let new = |measurement: &Measurement| Latest { measurement: measurement.clone(), at };
         let is_same = |known: &&mut Latest| {

@@ -1,7 +1,10 @@
-//! How much a batch deletes, and how long the next one waits: the writer is held for less than 50
-//! milliseconds, and ingest keeps nearly all of it for itself while it needs it.
+//! The pace of work in batches beside ingest: how many rows a batch writes, and how long the next
+//! one waits. The writer is held for less than 50 milliseconds, and ingest keeps nearly all of it
+//! for itself while it needs it.
 
 use std::time::{Duration, Instant};
+
+use prometheus_client::metrics::histogram::Histogram;
 
 use crate::core::Core;
 
@@ -13,11 +16,10 @@ const WANTED_MS: f64 = 35.0;
 /// The part of it for the work before the commit, however long a commit takes.
 const LEAST_WORK_MS: f64 = 8.0;
 const MOST_WORK_MS: f64 = 20.0;
-/// How long to rest after a batch while nobody uploads, in times of what the batch took.
-const REST: f64 = 0.5;
-/// The same while ingest is busy.
+/// How long to rest after a batch while ingest is busy, in times of what the batch took.
 const BUSY_REST: f64 = 15.0;
-/// Rows deleted while ingest is busy. A deleted row costs PostgreSQL most when it vacuums.
+/// Rows written while ingest is busy.
+/// A deleted or changed row costs PostgreSQL most when it vacuums.
 const BUSY_ROWS_PER_SEC: f64 = 20_000.0;
 /// The share of the time from which on the writer of ingest counts as busy. On a machine that is
 /// used up, checking uploads leaves it no more than that.
@@ -47,36 +49,44 @@ pub struct Pace {
     measured_at: Instant,
     /// The busy time of ingest at that time, in seconds.
     ingest_busy: f64,
-}
-
-impl Default for Pace {
-    fn default() -> Self {
-        Self { size: FIRST_SIZE as f64, measured_at: Instant::now(), ingest_busy: 0.0 }
-    }
+    /// How long to rest after a batch while nobody uploads, in times of what the batch took.
+    idle_rest: f64,
+    /// How long batches held the writer.
+    duration: Histogram,
 }
 
 impl Pace {
-    pub fn new(core: &Core) -> Self {
-        Self { ingest_busy: core.metrics.ingest_busy.get(), ..Self::default() }
+    pub fn new(core: &Core, idle_rest: f64, duration: Histogram) -> Self {
+        Self::at(core.metrics.ingest_busy.get(), idle_rest, duration)
     }
 
-    /// How many rows the next batch may delete.
+    fn at(ingest_busy: f64, idle_rest: f64, duration: Histogram) -> Self {
+        Self { size: FIRST_SIZE as f64, measured_at: Instant::now(), ingest_busy, idle_rest, duration }
+    }
+
+    /// How many rows the next batch may write.
     pub fn size(&self) -> i64 {
         (self.size as i64).clamp(LEAST_SIZE, MOST_SIZE)
     }
 
-    /// Learns from a batch of so many rows, whose transaction has just ended, and rests.
-    pub async fn rest(&mut self, core: &Core, held: Held, rows: i64) {
+    /// Learns from a batch of so many rows, whose transaction has just ended. Returns how long it
+    /// took.
+    pub fn measure(&mut self, held: &Held, rows: i64) -> Duration {
         let ended_at = Instant::now();
         let commits_at = held.commits_at.unwrap_or(ended_at);
         let (work, commit) = (commits_at - held.began_at, ended_at - commits_at);
-        core.metrics.retention_batch_duration.observe((work + commit).as_secs_f64());
+        self.duration.observe((work + commit).as_secs_f64());
         self.learn(work, commit, rows);
+        work + commit
+    }
+
+    /// Rests after work that took so long and has written so many rows.
+    pub async fn rest(&mut self, core: &Core, took: Duration, rows: i64) {
         let busy = core.metrics.ingest_busy.get();
         let share = (busy - self.ingest_busy) / self.measured_at.elapsed().as_secs_f64().max(0.001);
-        (self.measured_at, self.ingest_busy) = (ended_at, busy);
+        (self.measured_at, self.ingest_busy) = (Instant::now(), busy);
         let busy = (share / BUSY_SHARE).clamp(0.0, 1.0);
-        let rest = (work + commit).mul_f64(REST + (BUSY_REST - REST) * busy);
+        let rest = took.mul_f64(self.idle_rest + (BUSY_REST - self.idle_rest) * busy);
         let rest = rest.max(Duration::from_secs_f64(rows.max(0) as f64 / BUSY_ROWS_PER_SEC * busy));
         core.shutdown.run_until_cancelled(tokio::time::sleep(rest)).await;
     }
@@ -99,7 +109,7 @@ mod tests {
     #[test]
     fn batches_grow_while_they_are_quick_and_shrink_when_they_are_not() {
         let ms = Duration::from_millis;
-        let mut pace = Pace::default();
+        let mut pace = Pace::at(0.0, 0.5, Histogram::new([1.0]));
         for _ in 0..20 {
             pace.learn(ms(1), ms(2), pace.size());
         }
@@ -113,7 +123,7 @@ mod tests {
         }
         assert_eq!(pace.size(), LEAST_SIZE);
         // Slow commits leave less time for the work, but some.
-        let mut pace = Pace { size: 100.0, ..Pace::default() };
+        pace.size = 100.0;
         pace.learn(ms(16), ms(60), 100);
         assert_eq!(pace.size(), 50);
     }

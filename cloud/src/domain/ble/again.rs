@@ -1,0 +1,214 @@
+//! Stored events read again, with today's catalog and keys. This says what would become of them;
+//! it changes nothing.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use hub_adverts::Frame;
+use hub_adverts::catalog::{KeyUse, Status};
+use hub_protocol::{HubUuid, TenantUuid, Timestamp};
+use uuid::Uuid;
+
+use super::check;
+use super::reading::{MeasurementResponse, Reading, reading_text, with_counter_status};
+use crate::db::{Conn, sql};
+use crate::domain::recognition::TenantCatalog;
+use crate::error::Result;
+use crate::ingest::{Heard, ProcessingStatus};
+
+/// What of a stored event is needed to read it again.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct StoredText {
+    pub ble_event_id: i64,
+    hub_uuid: HubUuid,
+    device_instance_id: Option<i64>,
+    processing_status: String,
+    window_start: Option<Timestamp>,
+    reading: Option<String>,
+    event: String,
+}
+
+impl StoredText {
+    pub fn bytes(&self) -> usize {
+        size_of::<Self>() + self.event.len() + self.reading.as_deref().map_or(0, str::len)
+    }
+}
+
+/// The device, the model, and how far an event was processed.
+#[derive(Clone, Debug)]
+pub struct Processed {
+    pub status: ProcessingStatus,
+    pub device_instance_id: Option<i64>,
+    pub device_uuid: Option<Uuid>,
+    /// A [`Reading`] as JSON.
+    pub reading: Option<Arc<str>>,
+}
+
+impl Processed {
+    pub fn measurements(&self) -> Vec<MeasurementResponse> {
+        let reading: Option<Reading> = self.reading.as_deref().and_then(|text| serde_json::from_str(text).ok());
+        reading.as_ref().map(Reading::measurements).unwrap_or_default()
+    }
+}
+
+/// An event that was read again.
+#[derive(Debug)]
+pub struct ReadAgain {
+    pub ble_event_id: i64,
+    pub device_instance_id: Option<i64>,
+    pub device_uuid: Option<Uuid>,
+    /// The device whose bind key reads the event.
+    pub proves_key_of: Option<i64>,
+    /// None of an event that is read as it is stored.
+    pub change: Option<Box<Change>>,
+}
+
+/// What becomes of an event.
+#[derive(Debug)]
+pub struct Change {
+    pub hub_uuid: HubUuid,
+    pub observed_at: Timestamp,
+    pub before: Processed,
+    pub after: Processed,
+    /// What it says of its device now. None of what was not decoded, or may be a recording.
+    pub heard: Option<Heard>,
+}
+
+/// Which stored events to read.
+#[derive(Clone, Copy, Debug)]
+pub struct Selection {
+    /// Of this device alone, as far as they could not be decoded.
+    pub undecoded_of: Option<i64>,
+}
+
+const COLUMNS: &str = "ble_event_id, hub_uuid, device_instance_id, processing_status, \
+    window_start, reading, event";
+
+/// The tenant's events with ids from `from` up to, and without, `to`, oldest first; at most
+/// `limit`.
+pub async fn stored_texts(
+    conn: &mut Conn,
+    tenant_uuid: TenantUuid,
+    selection: Selection,
+    (from, to): (i64, i64),
+    limit: i64,
+) -> Result<Vec<StoredText>> {
+    let query = sql("SELECT ").push(COLUMNS).push(" FROM ble_events");
+    let query = match selection.undecoded_of {
+        None => query.push(" WHERE tenant_uuid = $1 AND ble_event_id >= $2 AND ble_event_id < $3"),
+        Some(_) => query.indexed_by(conn, "ble_events_device").push(
+            " WHERE tenant_uuid = $1 AND ble_event_id >= $2 AND ble_event_id < $3 \
+             AND processing_status <> 'DECODED' AND device_instance_id = $4",
+        ),
+    };
+    let mut query = query.bind(tenant_uuid).bind(from).bind(to);
+    if let Some(device_instance_id) = selection.undecoded_of {
+        query = query.bind(device_instance_id);
+    }
+    query.push(" ORDER BY ble_event_id LIMIT ").push_bind(limit).all(conn).await
+}
+
+/// Reads a batch of stored events again, in their order.
+pub fn read_again(catalog: &TenantCatalog, stored: Vec<StoredText>) -> Vec<ReadAgain> {
+    stored.into_iter().map(|event| read_one(catalog, event)).collect()
+}
+
+fn read_one(catalog: &TenantCatalog, stored: StoredText) -> ReadAgain {
+    let check = if stored.window_start.is_some() { check::device } else { check::event };
+    // An event that an earlier version took and this one would not stays as it is.
+    let Ok(checked) = check(&stored.event) else { return unchanged(&stored, None, None) };
+    let (named, observed_at, rssi_dbm) = (checked.device_instance_id, checked.observed_at, checked.rssi_dbm);
+    checked.frame.with(|frame| {
+        let mut now = read_frame(catalog, frame, named);
+        let is_same = now.processed.status.name() == stored.processing_status
+            && now.processed.device_instance_id == stored.device_instance_id;
+        if is_same && now.processed.reading.as_deref() == stored.reading.as_deref() {
+            return unchanged(&stored, now.processed.device_uuid, now.proves_key_of);
+        }
+        let before: Option<Reading> = stored.reading.as_deref().and_then(|text| serde_json::from_str(text).ok());
+        // Counters are compared when events arrive. What was said of one then stays true.
+        let counter_status = before.as_ref().and_then(|reading| reading.counter_status);
+        if let (Some(text), Some(status)) = (&now.processed.reading, counter_status) {
+            now.processed.reading = with_counter_status(text, status).ok().map(Arc::from);
+            if is_same && now.processed.reading.as_deref() == stored.reading.as_deref() {
+                return unchanged(&stored, now.processed.device_uuid, now.proves_key_of);
+            }
+        }
+        let after = now.processed;
+        let is_news = after.status == ProcessingStatus::Decoded && counter_status.is_none();
+        let heard = after.device_instance_id.filter(|_| is_news).map(|device_instance_id| Heard {
+            device_instance_id,
+            observed_at,
+            rssi_dbm,
+            expected_interval_secs: now.expected_interval_secs,
+            measurements: now.measurements,
+        });
+        let before = Processed {
+            status: ProcessingStatus::from_name(&stored.processing_status).unwrap_or(ProcessingStatus::Received),
+            device_instance_id: stored.device_instance_id,
+            device_uuid: before.map(|reading| reading.device_uuid),
+            reading: stored.reading.map(Arc::from),
+        };
+        ReadAgain {
+            ble_event_id: stored.ble_event_id,
+            device_instance_id: after.device_instance_id,
+            device_uuid: after.device_uuid,
+            proves_key_of: now.proves_key_of,
+            change: Some(Box::new(Change { hub_uuid: stored.hub_uuid, observed_at, before, after, heard })),
+        }
+    })
+}
+
+fn unchanged(stored: &StoredText, device_uuid: Option<Uuid>, proves_key_of: Option<i64>) -> ReadAgain {
+    ReadAgain {
+        ble_event_id: stored.ble_event_id,
+        device_instance_id: stored.device_instance_id,
+        device_uuid,
+        proves_key_of,
+        change: None,
+    }
+}
+
+/// What today's catalog makes of a frame.
+struct Now {
+    processed: Processed,
+    measurements: Vec<hub_adverts::Measurement>,
+    expected_interval_secs: Option<i64>,
+    proves_key_of: Option<i64>,
+}
+
+/// As an upload is read. `named` is the device that the hub took it for.
+fn read_frame(catalog: &TenantCatalog, frame: &Frame<'_>, named: Option<i64>) -> Now {
+    let mut measurements = Vec::new();
+    if catalog.catalog.is_empty() {
+        let processed = Processed {
+            status: ProcessingStatus::Received,
+            device_instance_id: named,
+            device_uuid: None,
+            reading: None,
+        };
+        return Now { processed, measurements, expected_interval_secs: None, proves_key_of: None };
+    }
+    let read = catalog.catalog.read(frame, &mut measurements);
+    let instance = read.instance.map(|instance| instance.device_instance_id);
+    Now {
+        processed: Processed {
+            status: read.status.into(),
+            device_instance_id: instance.or(named),
+            device_uuid: read.model.map(|model| model.device_uuid),
+            reading: reading_text(&read, &measurements).map(Arc::from),
+        },
+        expected_interval_secs: read.model.and_then(|model| model.expected_interval_secs),
+        proves_key_of: instance.filter(|_| read.status == Status::Decoded && read.key == Some(KeyUse::Verified)),
+        measurements,
+    }
+}
+
+/// The devices whose bind keys these events prove, each with a hub that received one.
+pub fn proved_keys(catalog: &TenantCatalog, events: &[ReadAgain]) -> BTreeMap<i64, HubUuid> {
+    let proved = events.iter().filter_map(|event| {
+        let id = event.proves_key_of.filter(|id| catalog.may_be_proved(*id))?;
+        Some((id, event.change.as_ref()?.hub_uuid))
+    });
+    proved.collect()
+}
