@@ -23,6 +23,7 @@ mod device_query;
 mod diagnostics;
 mod end_users;
 mod external_issuer;
+mod hub_and_service;
 mod hub_in_use;
 mod hub_quota;
 mod hub_release;

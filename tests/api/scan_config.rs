@@ -26,7 +26,7 @@ fn instances(config: &Value) -> Vec<i64> {
     devices.iter().filter_map(|device| device["deviceInstanceId"].as_i64()).collect()
 }
 
-async fn is_near(app: &TestApp, tenant: &Tenant, device: &Value, hub: &SimulatedHub) {
+pub async fn is_near(app: &TestApp, tenant: &Tenant, device: &Value, hub: &SimulatedHub) {
     let mut tx = app.app.db.begin().await.expect("a transaction");
     sql("INSERT INTO device_states (device_instance_id, tenant_uuid, nearest_hub_uuid, state) \
          VALUES ($1, $2, $3, '{}')")

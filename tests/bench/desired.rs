@@ -10,11 +10,10 @@ use hub_protocol::HubUuid;
 use hub_tests::Backend;
 use hub_tests::client::{Call, Client};
 use serde_json::Value;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 
-use crate::fleet::{Fleet, Hub};
+use crate::fleet::Fleet;
 use crate::service::Service;
+use crate::waiter::Waiter;
 
 const HUBS: usize = 5000;
 /// So that what is made once is not counted.
@@ -43,7 +42,7 @@ pub async fn run(backend: Backend) {
         let connected: Vec<_> =
             futures_util::future::join_all(hubs.iter().map(|hub| Waiter::open(&service.url, hub))).await;
         for waiter in connected {
-            waiting.spawn(waiter.wait(sent_at.clone(), arrivals.clone()));
+            waiting.spawn(wait(waiter, sent_at.clone(), arrivals.clone()));
         }
         if (index + 1) * CONNECTING == FIRST_HUBS {
             tokio::time::sleep(Duration::from_secs(1)).await;
@@ -93,60 +92,15 @@ async fn make_job(tenant: Client, hub_uuid: HubUuid, app_uuid: String, sent_at: 
     tenant.post(&path).call().await.expect(201);
 }
 
-/// A hub on a connection of its own.
-struct Waiter {
-    hub_uuid: HubUuid,
-    stream: TcpStream,
-    head: String,
-    etag: String,
-}
-
-impl Waiter {
-    /// Connects, and learns what the desired state is now.
-    async fn open(url: &str, hub: &Hub) -> Self {
-        let stream = TcpStream::connect(url.trim_start_matches("http://")).await.expect("a connection");
-        stream.set_nodelay(true).expect("a socket's option");
-        let head = format!("host: bench\r\nauthorization: Bearer {}\r\n", hub.access_token);
-        let mut waiter = Self { hub_uuid: hub.hub_uuid, stream, head, etag: "\"none\"".to_owned() };
-        assert_eq!(waiter.ask(0).await.0, 200);
-        waiter
-    }
-
-    /// Waits for news for ever, and notes when a job comes.
-    async fn wait(mut self, sent_at: SentAt, arrivals: Arc<Mutex<Vec<Duration>>>) {
-        loop {
-            let (status, body) = self.ask(55).await;
-            let now = Instant::now();
-            assert!(matches!(status, 200 | 304), "{status}: {body}");
-            if status == 200 && body.contains("hubJobUuid") {
-                let sent = sent_at.lock().expect("times")[&self.hub_uuid];
-                arrivals.lock().expect("arrivals").push(now - sent);
-            }
+/// Waits for news for ever, and notes when a job comes.
+async fn wait(mut waiter: Waiter, sent_at: SentAt, arrivals: Arc<Mutex<Vec<Duration>>>) {
+    loop {
+        let answer = waiter.desired_state(55).await;
+        let now = Instant::now();
+        assert!(matches!(answer.status, 200 | 304), "{}", answer.status);
+        if answer.status == 200 && memchr::memmem::find(&answer.body, b"hubJobUuid").is_some() {
+            let sent = sent_at.lock().expect("times")[&waiter.hub_uuid];
+            arrivals.lock().expect("arrivals").push(now - sent);
         }
-    }
-
-    /// Status and body of the answer.
-    async fn ask(&mut self, wait_secs: u32) -> (u16, String) {
-        let request = format!(
-            "GET /v1/hubs/{}/desired-state?wait={wait_secs} HTTP/1.1\r\n{}if-none-match: {}\r\n\r\n",
-            self.hub_uuid, self.head, self.etag
-        );
-        self.stream.write_all(request.as_bytes()).await.expect("a request sent");
-        let mut answer = Vec::new();
-        let head_end = loop {
-            assert_ne!(self.stream.read_buf(&mut answer).await.expect("an answer"), 0, "the service hung up");
-            if let Some(end) = memchr::memmem::find(&answer, b"\r\n\r\n") {
-                break end + 4;
-            }
-        };
-        let head = String::from_utf8_lossy(&answer[..head_end]).into_owned();
-        let header = |name: &str| head.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
-        let status = head.get(9..12).and_then(|status| status.parse().ok()).expect("a status");
-        let length = header("content-length:").and_then(|length| length.parse().ok()).unwrap_or(0_usize);
-        self.etag = header("etag:").unwrap_or(&self.etag).to_owned();
-        while answer.len() < head_end + length {
-            assert_ne!(self.stream.read_buf(&mut answer).await.expect("a body"), 0, "the service hung up");
-        }
-        (status, String::from_utf8_lossy(&answer[head_end..]).into_owned())
     }
 }

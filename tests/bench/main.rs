@@ -15,8 +15,10 @@ mod raw;
 mod release;
 mod reprocess;
 mod retention;
+mod scan_config;
 mod service;
 mod stream;
+mod waiter;
 mod wire;
 
 use hub_tests::Backend;
@@ -31,6 +33,7 @@ usage: bench [NAME...] [--backend sqlite|postgres] [--full]
   group-commit  uploads of one event, 200 in flight, beside one transaction for each
   stream        time from upload to subscriber under load, and memory of idle subscribers
   desired       hubs that wait for their desired state: memory, CPU, and the time until one has a job
+  scan-config   time until a waiting fleet has a changed catalog, and uploads meanwhile, beside uploads before and after
   auth          what knowing and allowing a caller adds to a request, beside the same request without
   audit         filtered pages of a million audit entries, beside a look-up by primary key
   history       values of a device, a day and a year of it, out of a million events, beside a look-up by primary key
@@ -39,7 +42,8 @@ usage: bench [NAME...] [--backend sqlite|postgres] [--full]
   memory        resident at rest, at 50,000 events/s, under hostile uploads and logins, and a minute after each
   release       a release of 500 MiB up and down: memory of the service, beside copying the file
   start         start of the service on an existing database
-  agent         what an advertisement costs the agent, beside bleak on the same bus (by itself, or with no name given)
+  agent         what an advertisement costs the agent, beside bleak on the same bus, and with a scan configuration
+                beside without (by itself, or with no name given)
 
 Without a name all of them run, on every database that is there. --full: retention and history
 begin with ten million events instead of one.
@@ -56,7 +60,9 @@ fn main() {
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "ingest" | "decode" | "recognise" | "decoding" | "group-commit" | "retention" | "stream" | "desired"
-            | "auth" | "audit" | "history" | "memory" | "reprocess" | "release" | "start" => names.push(argument),
+            | "scan-config" | "auth" | "audit" | "history" | "memory" | "reprocess" | "release" | "start" => {
+                names.push(argument);
+            }
             "--full" => is_full = true,
             "--backend" => match arguments.next().as_deref() {
                 Some("sqlite") => backends.retain(|backend| *backend == Backend::Sqlite),
@@ -101,6 +107,9 @@ fn main() {
             }
             if wanted("desired") {
                 desired::run(backend).await;
+            }
+            if wanted("scan-config") {
+                scan_config::run(backend).await;
             }
             if wanted("auth") {
                 auth::run(backend).await;

@@ -170,7 +170,8 @@ fn hashes(hasher: &RandomState, bytes: &mut Vec<u8>, adapter: &str, advertisemen
         bytes.extend_from_slice(part);
     };
     part(advertisement.address.as_bytes());
-    part(&[u8::from(advertisement.name.is_some()), u8::from(advertisement.tx_power.is_some())]);
+    let is_public = advertisement.address_type.as_deref() == Some("public");
+    part(&[is_public.into(), advertisement.name.is_some().into(), advertisement.tx_power.is_some().into()]);
     part(advertisement.name.as_deref().unwrap_or_default().as_bytes());
     part(&advertisement.tx_power.unwrap_or_default().to_le_bytes());
     for data in [&advertisement.manufacturer_data, &advertisement.service_data] {

@@ -16,12 +16,14 @@ use hub_protocol::ble::Advertisement;
 
 use super::selection::{Action, Selection, Sender};
 use super::types::Heard;
-use super::windows::{Dedup, Window, within};
+use super::windows::{Dedup, HashedMap, Window, within};
 
 /// The most devices of which something is remembered, over all rules.
 const MAX_DEVICES: usize = 16_384;
 /// The most values that are remembered of a device.
 const MAX_VALUES: usize = 64;
+/// Readings of payloads that may be sent again: as many at least, and twice as many at most.
+const KEPT_READINGS: usize = 1_024;
 /// A device whose model has no interval of its own shows this often that it is there.
 const LIFE_SIGN_SECS: i64 = 600;
 /// Of a delta: values are decimal fractions, and their differences are not.
@@ -50,7 +52,41 @@ pub struct Router {
     uses: u64,
     /// One for each length.
     windows: Vec<Folded>,
+    readings: Readings,
+    /// What is measured, before its number is known.
     measured: Vec<Measurement>,
+}
+
+/// What was read of the latest payloads, since most are sent several times. The selection never
+/// changes, so that a payload is always read alike.
+#[derive(Debug, Default)]
+struct Readings {
+    latest: HashedMap<Arc<Reading>>,
+    earlier: HashedMap<Arc<Reading>>,
+}
+
+#[derive(Debug)]
+struct Reading {
+    told: Told,
+    measured: Box<[Measurement]>,
+}
+
+impl Readings {
+    fn get(&mut self, payload: u64) -> Option<Arc<Reading>> {
+        if let Some(known) = self.latest.get(&payload) {
+            return Some(known.clone());
+        }
+        let known = self.earlier.remove(&payload)?;
+        self.keep(payload, known.clone());
+        Some(known)
+    }
+
+    fn keep(&mut self, payload: u64, reading: Arc<Reading>) {
+        if self.latest.len() >= KEPT_READINGS {
+            self.earlier = std::mem::take(&mut self.latest);
+        }
+        self.latest.insert(payload, reading);
+    }
 }
 
 #[derive(Debug)]
@@ -96,6 +132,7 @@ impl Router {
             hasher: RandomState::new(),
             devices: HashMap::new(),
             uses: 0,
+            readings: Readings::default(),
             measured: Vec::new(),
         }
     }
@@ -112,12 +149,12 @@ impl Router {
         ready: &mut Vec<Heard>,
     ) -> Passage {
         let selection = self.selection.clone();
-        let mut told = None;
+        let mut reading = None;
         let fitting = selection.rules.iter().position(|rule| {
-            if rule.is_of_senders() && told.is_none() {
-                told = Some(self.read(advertisement));
+            if rule.is_of_senders() && reading.is_none() {
+                reading = Some(self.reading(advertisement, payload));
             }
-            rule.fits(advertisement, &told.unwrap_or_default().sender)
+            rule.fits(advertisement, &reading.as_ref().map(|read| read.told.sender).unwrap_or_default())
         });
         let (rule, action) = match fitting.and_then(|at| Some((at, selection.rules.get(at)?))) {
             Some((at, rule)) => (at, &rule.action),
@@ -128,21 +165,22 @@ impl Router {
             Action::Drop => return Passage::Withheld,
             Action::Sample { .. } | Action::Window(_) | Action::OnChange(_) => {}
         }
-        let told = told.unwrap_or_else(|| self.read(advertisement));
+        let reading = reading.unwrap_or_else(|| self.reading(advertisement, payload));
+        let told = &reading.told;
         match action {
             Action::Window(place) => {
-                let has_event = self.measured.iter().any(is_counted);
+                let has_event = reading.measured.iter().any(is_counted);
                 let Some(folded) = self.windows.get_mut(*place) else { return Passage::Reported };
                 ready.extend(folded.window.close_if_due(at).map(Heard::Window));
                 folded.window.add(device, payload, at, advertisement);
                 if has_event && folded.events.is_new(payload, at) { Passage::Event } else { Passage::Withheld }
             }
-            Action::Sample { every_micros } => self.changed(at, rule, &told, &[], *every_micros),
+            Action::Sample { every_micros } => self.changed(at, rule, &reading, &[], *every_micros),
             // The service may have the key, now or later.
             Action::OnChange(_) if told.is_unreadable => Passage::Reported,
             Action::OnChange(quantities) => {
                 let life_secs = told.expected_interval_secs.filter(|secs| *secs > 0).unwrap_or(LIFE_SIGN_SECS);
-                self.changed(at, rule, &told, quantities, life_secs.saturating_mul(1_000_000))
+                self.changed(at, rule, &reading, quantities, life_secs.saturating_mul(1_000_000))
             }
             Action::Forward | Action::Drop => Passage::Reported,
         }
@@ -156,6 +194,15 @@ impl Router {
     /// Adds all windows to `ready`.
     pub fn finish(&mut self, now: Timestamp, ready: &mut Vec<Heard>) {
         ready.extend(self.windows.iter_mut().filter_map(|folded| folded.window.close(now)).map(Heard::Window));
+    }
+
+    fn reading(&mut self, advertisement: &Advertisement, payload: u64) -> Arc<Reading> {
+        self.readings.get(payload).unwrap_or_else(|| {
+            let told = self.read(advertisement);
+            let reading = Arc::new(Reading { told, measured: self.measured.drain(..).collect() });
+            self.readings.keep(payload, reading.clone());
+            reading
+        })
     }
 
     fn read(&mut self, advertisement: &Advertisement) -> Told {
@@ -189,18 +236,18 @@ impl Router {
         &mut self,
         at: Timestamp,
         rule: usize,
-        told: &Told,
+        Reading { told, measured }: &Reading,
         quantities: &[(String, f64)],
         life_micros: i64,
     ) -> Passage {
         self.uses += 1;
         let key = self.hasher.hash_one((rule, told.identity));
-        let event = self.measured.iter().any(|one| one.kind == Kind::Event).then_some(told.observation);
+        let event = measured.iter().any(|one| one.kind == Kind::Event).then_some(told.observation);
         if let Some(device) = self.devices.get_mut(&key) {
             device.used = self.uses;
             let is_old = !within(device.at, at, life_micros);
             let is_event = event.is_some() && event != device.event;
-            if !is_old && !is_event && !self.measured.iter().any(|one| device.is_moved(one, quantities)) {
+            if !is_old && !is_event && !measured.iter().any(|one| device.is_moved(one, quantities)) {
                 return Passage::Withheld;
             }
         } else {
@@ -210,7 +257,7 @@ impl Router {
         let device = self.devices.entry(key).or_insert(new);
         device.at = at;
         device.event = event.or(device.event);
-        for measurement in &self.measured {
+        for measurement in measured {
             if measurement.kind == Kind::Counter || delta_of(measurement, quantities).is_some() {
                 device.remember(measurement);
             }

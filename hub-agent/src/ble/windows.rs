@@ -20,7 +20,7 @@ pub const RSSI_UNKNOWN: i16 = 127;
 
 /// The hasher of keys that are hashes already.
 #[derive(Debug, Default)]
-struct Hashed(u64);
+pub struct Hashed(u64);
 
 impl Hasher for Hashed {
     fn write(&mut self, bytes: &[u8]) {
@@ -37,7 +37,7 @@ impl Hasher for Hashed {
     }
 }
 
-type HashedMap<T> = HashMap<u64, T, BuildHasherDefault<Hashed>>;
+pub type HashedMap<T> = HashMap<u64, T, BuildHasherDefault<Hashed>>;
 
 /// When each payload was last reported.
 #[derive(Debug)]

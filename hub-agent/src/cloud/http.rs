@@ -6,7 +6,7 @@ use bytes::Bytes;
 use hub_protocol::Timestamp;
 use hub_protocol::envelope::{Data, Problem};
 use hub_protocol::pace::RateLimit;
-use reqwest::header::{DATE, ETAG, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
+use reqwest::header::{CONTENT_ENCODING, DATE, ETAG, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 use reqwest::{Method, Response, Url};
 use serde::de::{DeserializeOwned, IgnoredAny};
 
@@ -84,6 +84,7 @@ impl Answer {
     pub async fn read(mut response: Response, longest: usize, clock: &Clock) -> Result<Self, CallError> {
         let (came_at, headers) = (clock::since_boot_micros(), response.headers());
         let (date, retry_after) = (headers.get(DATE).and_then(http_date), headers.get(RETRY_AFTER).cloned());
+        let is_zstd = headers.get(CONTENT_ENCODING).is_some_and(|encoding| encoding == "zstd");
         let mut answer = Self {
             status: response.status().as_u16(),
             retry_after: None,
@@ -96,6 +97,11 @@ impl Answer {
                 return Err(CallError::Unreachable("the answer is longer than any of the service".into()));
             }
             answer.body.extend_from_slice(&chunk);
+        }
+        if is_zstd {
+            answer.body = zstd::bulk::decompress(&answer.body, longest).map_err(|error| {
+                CallError::Unreachable(format!("the answer cannot be unpacked, or is longer than any: {error}"))
+            })?;
         }
         if let Some(date) = date
             && answer.is_of_the_service()

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use hub_protocol::scan_config::ScanConfig;
 use hub_protocol::{HubUuid, TenantUuid};
-use reqwest::header::IF_NONE_MATCH;
+use reqwest::header::{ACCEPT_ENCODING, IF_NONE_MATCH};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -115,7 +115,7 @@ pub async fn follow(
             }
             continue;
         }
-        let mut request = Request::get("/v1/hubs/scan-config");
+        let mut request = Request::get("/v1/hubs/scan-config").header(ACCEPT_ENCODING, "zstd");
         if let Some(etag) = known.as_ref().and_then(|known| known.etag.as_deref()) {
             request = request.header(IF_NONE_MATCH, etag);
         }

@@ -464,8 +464,10 @@ async fn scan_config(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> R
     stored.scan_config_requests.push((known, is_sent));
     drop(stored);
     shared.changed.notify_waiters();
+    assert_eq!(headers[header::ACCEPT_ENCODING], "zstd");
+    let packed = || zstd::bulk::compress(json!({"data": config}).to_string().as_bytes(), 1).unwrap();
     match is_sent {
-        true => ([(header::ETAG, etag)], Json(json!({"data": config}))).into_response(),
+        true => ([(header::ETAG, etag.as_str()), (header::CONTENT_ENCODING, "zstd")], packed()).into_response(),
         false => StatusCode::NOT_MODIFIED.into_response(),
     }
 }

@@ -417,13 +417,19 @@ def report(radio, order):
 
 
 class Feed:
-    """Reports at a steady rate, `devices` advertisers in turn, three changed properties each, no two payloads alike."""
+    """Reports at a steady rate: those of a file over and over, or of `devices` advertisers in turn, with three changed properties each and no two
+    payloads alike."""
 
     TICK_MS = 5
 
     def __init__(self, radio, order):
         self.radio, self.rate = radio, float(order["rate"])
         self.addresses = [f"C0:00:00:00:{i >> 8:02X}:{i & 255:02X}" for i in range(int(order.get("devices", 300)))]
+        self.reports = None
+        if "reports" in order:
+            with open(order["reports"], encoding="utf-8") as file:
+                self.reports = [json.loads(line) for line in file]
+            self.addresses = sorted({one["address"] for one in self.reports})
         self.total = int(order["count"]) if "count" in order else None
         self.sent, self.active_s, self.last, self.behind = 0, 0.0, None, 0
         self.timer = GLib.timeout_add(self.TICK_MS, self.tick)
@@ -452,6 +458,9 @@ class Feed:
         return True
 
     def one(self, number):
+        if self.reports:
+            report(self.radio, self.reports[number % len(self.reports)])
+            return
         index, turn = number % len(self.addresses), number // len(self.addresses)
         report(self.radio, {
             "address": self.addresses[index],

@@ -137,11 +137,18 @@ class Radio:
         self.vm, self.adverts, self.address = vm, adverts, address
         self.unit = "radio-" + address[-2:]
 
+    def hears(self, adverts):
+        """From now on it hears these; those that it heard before go on where they were."""
+        self.adverts = adverts
+        file = f"/run/{self.unit}.adverts"
+        self.vm.sh(f"cat >{file}.new; mv {file}.new {file}", stdin=json.dumps(adverts))
+
     def plug(self):
         # bluetoothd of a busy machine may miss a controller: it is then plugged in once more.
         for last in (False, True):
+            self.hears(self.adverts)
             self.vm.sh(f"rm -f /run/{self.unit}.json; systemd-run --quiet --collect --unit={self.unit} python3 -B "
-                       f"/mnt/share/guest-tools/radio.py '{json.dumps(self.adverts)}' /run/{self.unit}.json --address {self.address}")
+                       f"/mnt/share/guest-tools/radio.py /run/{self.unit}.adverts /run/{self.unit}.json --address {self.address}")
             try:
                 return until("bluetoothd to show the controller", self.present, 30)
             except Failure:
@@ -213,10 +220,29 @@ class Cloud:
             self.sessions[person["email"]] = token, time.monotonic()
         return token
 
+    def headers(self, admin=False):
+        headers = {"Authorization": "Bearer " + self.token(self.ADMIN if admin else self.PERSON)}
+        return headers | ({"X-Tenant-UUID": self.tenant} if self.tenant and not admin else {})
+
     def call(self, method, path, body=None, admin=False):
         """As the tenant's owner, or as the platform's administrator."""
-        headers = {"Authorization": "Bearer " + self.token(self.ADMIN if admin else self.PERSON)}
-        return self.request(method, path, body, headers | ({"X-Tenant-UUID": self.tenant} if self.tenant and not admin else {}))
+        return self.request(method, path, body, self.headers(admin))
+
+    def follow(self, path):
+        """A live stream's events as they come: the list grows until the service ends the stream."""
+        response = urllib.request.urlopen(urllib.request.Request(self.url + path, headers=self.headers()), timeout=120)
+        events = []
+
+        def read():
+            try:
+                for line in response:
+                    if line.startswith(b"data: "):
+                        events.append(json.loads(line[6:]))
+            except OSError:
+                pass  # the service is gone, and nobody waits for more
+
+        threading.Thread(target=read, daemon=True).start()
+        return events
 
     def request(self, method, path, body, headers):
         request = urllib.request.Request(self.url + path, method=method, headers={**headers, "Content-Type": "application/json"},

@@ -41,7 +41,7 @@ pub async fn desired_state(
         false => Some(hubs.changes.watch(hub.hub_uuid, hub.tenant_uuid)?),
     };
     // Boxed, so that the memory is freed while the request waits: thousands wait at once.
-    let initial = Box::pin(current_etag(hubs, hub, watch.as_ref())).await?;
+    let (initial, mut scan_revision) = Box::pin(current_etag(hubs, hub, watch.as_ref())).await?;
     let mut etag = initial.clone();
     let is_held = known.matches(&initial) || known.is_absent();
     while let Some(watch) = watch.as_mut().filter(|_| is_held && etag == initial) {
@@ -52,7 +52,7 @@ pub async fn desired_state(
             () = tokio::time::sleep_until(deadline) => {}
             () = hubs.core.shutdown.cancelled() => break,
         }
-        etag = Box::pin(current_etag(hubs, hub, Some(watch))).await?;
+        (etag, scan_revision) = Box::pin(current_etag(hubs, hub, Some(watch))).await?;
         if Instant::now() >= deadline {
             break;
         }
@@ -60,7 +60,7 @@ pub async fn desired_state(
     if etag == initial && known.matches(&initial) {
         return Ok(Tagged { etag, body: None });
     }
-    let (etag, state) = Box::pin(read(hubs, hub)).await?;
+    let (etag, state) = Box::pin(read(hubs, hub, scan_revision)).await?;
     Ok(Tagged { etag, body: Some(state) })
 }
 
@@ -70,8 +70,9 @@ fn etag_of(revision: i64, scan_revision: i64) -> String {
     format!("\"{revision}.{scan_revision}\"")
 }
 
-/// Also ends the wait of a hub that was blocked or got a new token.
-async fn current_etag(hubs: &Hubs, hub: &Hub, watch: Option<&Watch<'_>>) -> Result<String> {
+/// The tag, and the revision of the scan configuration in it. Also ends the wait of a hub that was
+/// blocked or got a new token.
+async fn current_etag(hubs: &Hubs, hub: &Hub, watch: Option<&Watch<'_>>) -> Result<(String, i64)> {
     let mut conn = hubs.core.db.read().await?;
     let state = hubs::state(&mut conn, hub.hub_uuid).await?;
     let scan_revision = scan_config::revision(&mut conn, hub.tenant_uuid).await?;
@@ -80,16 +81,18 @@ async fn current_etag(hubs: &Hubs, hub: &Hub, watch: Option<&Watch<'_>>) -> Resu
         watch.has_read(state.version(), scan_revision);
     }
     match state {
-        Some(state) if state.token_id == Some(hub.token_id) => Ok(etag_of(state.revision(), scan_revision)),
+        Some(state) if state.token_id == Some(hub.token_id) => {
+            Ok((etag_of(state.revision(), scan_revision), scan_revision))
+        }
         _ => Err(invalid_token()),
     }
 }
 
-async fn read(hubs: &Hubs, hub: &Hub) -> Result<(String, DesiredState)> {
+/// The state with a revision of the scan configuration that was read just before.
+async fn read(hubs: &Hubs, hub: &Hub, scan_revision: i64) -> Result<(String, DesiredState)> {
     let mut conn = hubs.core.db.read().await?;
     // The revisions are read first: a change between the reads is delivered twice rather than
     // never.
-    let scan_revision = scan_config::revision(&mut conn, hub.tenant_uuid).await?;
     let hubs::Settings { revision, hub_identifier, uploads } = hubs::settings(&mut conn, hub.hub_uuid).await?;
     let adapter_roles = hubs::adapter_roles(&mut conn, hub.hub_uuid).await?;
     let apps = jobs::desired_apps(&mut conn, hub.hub_uuid).await?;

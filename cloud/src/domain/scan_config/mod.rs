@@ -5,6 +5,8 @@
 mod cache;
 pub mod http;
 
+use std::collections::HashSet;
+
 use bytes::Bytes;
 use hub_protocol::scan_config::{Otherwise, RouteRule, ScanConfig, ScanKeys};
 use hub_protocol::{Data, TenantUuid};
@@ -23,8 +25,13 @@ pub use cache::ScanConfigs;
 /// however many devices are registered.
 pub async fn revisions(conn: &mut Conn, tenants: Vec<TenantUuid>) -> Result<Vec<Revision>> {
     let rows = device_catalog::revisions_of(conn, tenants).await?;
-    let tenants = rows.iter().map(|(tenant_uuid, ..)| *tenant_uuid).collect();
-    let with_devices = ble_routes::with_known_devices(conn, tenants).await?;
+    // Where devices have changed since the models.
+    let differ = rows.iter().filter(|(_, catalog, models)| catalog != models);
+    let tenants: Vec<TenantUuid> = differ.map(|(tenant_uuid, ..)| *tenant_uuid).collect();
+    let with_devices = match tenants.is_empty() {
+        true => HashSet::new(),
+        false => ble_routes::with_known_devices(conn, tenants).await?,
+    };
     let revision = |(tenant_uuid, catalog, models)| {
         let document = if with_devices.contains(&tenant_uuid) { catalog } else { models };
         Revision { tenant_uuid, catalog, document }

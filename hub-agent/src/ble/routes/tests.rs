@@ -1,5 +1,7 @@
 //! The rules on advertisements of thermometers with buttons, in BTHome.
 
+mod recorded;
+
 use std::sync::atomic::AtomicI64;
 
 use hub_protocol::HubUuid;
@@ -367,7 +369,9 @@ fn what_is_remembered_is_bounded_and_the_newest_stays() {
     let mut router = Router::new(selection, &Arc::new(AtomicI64::new(0)));
     let mut pass = |number: usize| {
         let address = format!("C4:00:00:{:02X}:{:02X}:{:02X}", number >> 16, number >> 8 & 0xff, number & 0xff);
-        let passage = router.pass(at(0), &advertisement(&address, &temperature(2_100)), 1, 1, &mut Vec::new());
+        let sent = advertisement(&address, &temperature(2_100));
+        let passage = router.pass(at(0), &sent, 1, number as u64, &mut Vec::new());
+        assert!(router.readings.latest.len() + router.readings.earlier.len() <= 2 * KEPT_READINGS);
         (passage, router.devices.len())
     };
     for number in 0..3 * MAX_DEVICES {

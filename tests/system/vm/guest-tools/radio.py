@@ -1,10 +1,11 @@
 """A Bluetooth controller made of software: it appears through /dev/vhci as real hardware does, and hears just the adverts it is told to.
 
-    radio.py ADVERTS_JSON STATUS_FILE [--address C4:11:22:33:44:55]
+    radio.py ADVERTS_FILE STATUS_FILE [--address C4:11:22:33:44:55]
 
-ADVERTS_JSON is a list of {"address", "address_type"? (random), "rssi", "data" (hex, the whole advertising payload), "every_ms",
-"counter"?}. With "counter" the last four bytes count up, so that no two of its adverts are alike. An advert is "sent" only while
-the kernel has scanning switched on. STATUS_FILE holds {"scanning", "active" (asks for scan responses), "sent": {address: how many}}, written twice a second and at SIGTERM.
+ADVERTS_FILE holds a JSON list of {"address", "address_type"? (random), "rssi", "data" (hex, the whole advertising payload), "every_ms",
+"counter"?}, and is read again when another one takes its place. With "counter" the last four bytes count up, so that no two of its adverts
+are alike. Instead of "data" it may have "frames", a list of [address, data] that are sent one after the other; then it falls silent. An
+advert is "sent" only while the kernel has scanning switched on. STATUS_FILE holds {"scanning", "active" (asks for scan responses), "sent": {address: how many}}, written twice a second and at SIGTERM.
 Killing the process unplugs the controller.
 """
 
@@ -79,8 +80,8 @@ class Controller:
         body = struct.pack("<BH", 1, opcode) + result
         os.write(self.fd, bytes([EVENT, COMMAND_COMPLETE, len(body)]) + body)
 
-    def hear(self, advert, payload):
-        body = (bytes([2, 1, NONCONNECTABLE, ADDRESS_TYPES[advert.get("address_type", "random")]]) + over_the_air(advert["address"])
+    def hear(self, advert, address, payload):
+        body = (bytes([2, 1, NONCONNECTABLE, ADDRESS_TYPES[advert.get("address_type", "random")]]) + over_the_air(address)
                 + bytes([len(payload)]) + payload + struct.pack("b", advert["rssi"]))
         os.write(self.fd, bytes([EVENT, LE_META, len(body)]) + body)
 
@@ -91,15 +92,24 @@ def over_the_air(address):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("adverts")
+    parser.add_argument("adverts_file")
     parser.add_argument("status_file")
     parser.add_argument("--address", default="C4:11:22:33:44:55")
     arguments = parser.parse_args()
-    adverts = json.loads(arguments.adverts)
     controller = Controller(arguments.address)
-    sent = {advert["address"]: 0 for advert in adverts}
-    due = [0.0] * len(adverts)
-    status_due = 0.0
+    adverts, sent, due = [], {}, {}
+    status_due, read_file = 0.0, None
+
+    def read_adverts():
+        nonlocal adverts, read_file
+        file = os.stat(arguments.adverts_file).st_ino
+        if file != read_file:
+            read_file = file
+            with open(arguments.adverts_file, encoding="utf-8") as content:
+                adverts = json.load(content)
+            for advert in adverts:
+                sent.setdefault(advert["address"], 0)
+                due.setdefault(advert["address"], 0.0)
 
     def write_status():
         temporary = arguments.status_file + ".new"
@@ -111,25 +121,35 @@ def main():
         write_status()
         sys.exit(0)
 
+    def send(advert):
+        number = sent[advert["address"]]
+        if "frames" not in advert:
+            payload = bytes.fromhex(advert["data"])
+            if advert.get("counter"):
+                payload = payload[:-4] + struct.pack(">I", number)
+            controller.hear(advert, advert["address"], payload)
+        elif number < len(advert["frames"]):
+            address, data = advert["frames"][number]
+            controller.hear(advert, address, bytes.fromhex(data))
+        else:
+            return
+        sent[advert["address"]] += 1
+
     signal.signal(signal.SIGTERM, stop)
     poll = select.poll()
     poll.register(controller.fd, select.POLLIN)
     while True:
         now = time.monotonic()
-        if controller.scanning:
-            for i, advert in enumerate(adverts):
-                if now < due[i]:
-                    continue
-                payload = bytes.fromhex(advert["data"])
-                if advert.get("counter"):
-                    payload = payload[:-4] + struct.pack(">I", sent[advert["address"]])
-                controller.hear(advert, payload)
-                sent[advert["address"]] += 1
-                due[i] = now + advert["every_ms"] / 1000
         if now >= status_due:
+            read_adverts()
             write_status()
             status_due = now + 0.5
-        wake = min([status_due, *due]) if controller.scanning else status_due
+        if controller.scanning:
+            for advert in adverts:
+                if now >= due[advert["address"]]:
+                    send(advert)
+                    due[advert["address"]] = now + advert["every_ms"] / 1000
+        wake = min([status_due, *(due[advert["address"]] for advert in adverts)]) if controller.scanning else status_due
         if poll.poll(max(1, int((wake - time.monotonic()) * 1000))):
             controller.read()
 
