@@ -14,6 +14,7 @@ mod monitoring;
 mod paces;
 mod release;
 mod retention;
+mod scripts;
 mod secrets;
 mod settings;
 mod structure;

@@ -36,6 +36,14 @@ pub use streams::StreamTimes;
 /// A hub reports its adapters and apps when they change, and every few minutes.
 const HUB_REPORTS_PER_MINUTE: i64 = 120;
 
+/// This program, also after its file was replaced by another version.
+const OWN_PROGRAM: &str = "/proc/self/exe";
+
+/// One for each processor, and 2 at least: a tenant may use half of them.
+fn default_script_processes() -> usize {
+    std::thread::available_parallelism().map_or(2, |threads| threads.get().clamp(2, 256))
+}
+
 /// The validated settings, with defaults filled in.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -55,6 +63,10 @@ pub struct Config {
     /// Reports that a hub may send in a minute; no setting.
     pub hub_reports_per_minute: i64,
     pub body_memory_bytes: usize,
+    /// Script processes at a time.
+    pub script_processes: usize,
+    /// What is started for a script; no setting.
+    pub script_program: PathBuf,
     pub hub_token_lifetime: Duration,
     pub hub_refresh_lifetime: Duration,
     pub builtin_login: bool,
@@ -227,6 +239,11 @@ impl Config {
         if !(128..=65_536).contains(&body_memory_mib) {
             return Err(ConfigError("body-memory-mib must be 128 to 65536".into()));
         }
+        let script_processes = flags.script_processes.or(file.script_processes);
+        let script_processes = script_processes.unwrap_or_else(default_script_processes);
+        if !(2..=256).contains(&script_processes) {
+            return Err(ConfigError("script-processes must be 2 to 256".into()));
+        }
         let oidc = oidc(
             flags.oidc_issuer.or(file.oidc_issuer),
             flags.oidc_audience.or(file.oidc_audience),
@@ -261,6 +278,8 @@ impl Config {
             stream_times: StreamTimes::default(),
             hub_reports_per_minute: HUB_REPORTS_PER_MINUTE,
             body_memory_bytes: (body_memory_mib as usize) << 20,
+            script_processes,
+            script_program: PathBuf::from(OWN_PROGRAM),
             hub_token_lifetime: lifetime(
                 "hub-token-lifetime",
                 flags.hub_token_lifetime.as_deref(),

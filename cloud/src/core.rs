@@ -15,6 +15,7 @@ use crate::config::Config;
 use crate::db::Db;
 use crate::metrics::Metrics;
 use crate::revisions::Revisions;
+use crate::scripts::Scripts;
 use crate::sealing::Sealer;
 use crate::storage::Storage;
 use crate::turns::WriteTurns;
@@ -33,6 +34,8 @@ pub struct Inner {
     pub storage: Storage,
     /// What bodies may use of memory and threads.
     pub bodies: Bodies,
+    /// The processes that run scripts of tenants.
+    pub scripts: Scripts,
     /// How often hubs and logins may cause a write.
     pub turns: WriteTurns,
     /// Of the device catalogs: what recognises and reads devices.
@@ -58,15 +61,18 @@ impl Core {
     pub fn new(config: Config, db: Db, clock: Clock, sealer: Sealer, bus: Bus) -> Self {
         let bodies = Bodies::new(config.body_memory_bytes);
         let reports_per_minute = config.hub_reports_per_minute;
+        let metrics = Metrics::new();
+        let scripts = Scripts::new(config.script_program.clone(), config.script_processes, metrics.clone());
         Self(Arc::new(Inner {
             config,
             db,
             clock,
             sealer,
             bus,
-            metrics: Metrics::new(),
+            metrics,
             storage: Storage::default(),
             bodies,
+            scripts,
             turns: WriteTurns::new(reports_per_minute),
             catalog_revisions: Revisions::default(),
             task_wake: Notify::new(),

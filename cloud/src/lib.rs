@@ -30,6 +30,7 @@ pub mod replicas;
 pub mod request_id;
 pub mod retention;
 pub mod revisions;
+pub mod scripts;
 pub mod sealing;
 pub mod storage;
 pub mod tasks;

@@ -23,6 +23,7 @@ use hub_cloud::http::serve::{Server, stop_signal};
 use hub_cloud::login;
 use hub_cloud::observe;
 use hub_cloud::release;
+use hub_cloud::scripts;
 use hub_cloud::upkeep;
 use hub_protocol::check;
 use tikv_jemallocator::Jemalloc;
@@ -96,6 +97,10 @@ impl From<release::Failure> for Failure {
 }
 
 fn main() -> ExitCode {
+    // Before anything is read: a script process has no settings.
+    if std::env::args_os().nth(1).is_some_and(|argument| argument == scripts::ARGUMENT) {
+        return scripts::worker::main();
+    }
     let cli = match cli::parse() {
         Ok(cli) => cli,
         Err(error) => {

@@ -48,6 +48,7 @@ mod releases;
 mod reprocess;
 mod revocation;
 mod scan_config;
+mod scripts;
 mod service;
 mod setup_delegations;
 mod simulator;

@@ -6,7 +6,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hub_adverts::catalog::{self, Catalog, Instance, Models, Protocol};
+use hub_adverts::catalog::{self, Catalog, Instance, Models, Protocol, Reader};
 use hub_adverts::library::{Model, OwnedFrame, library, read};
 use hub_adverts::{Builtin, Keys};
 use serde_json::Value;
@@ -119,7 +119,8 @@ fn catalog(models: usize, instances: usize) -> Catalog {
         let device_uuid = Uuid::from_u128(id as u128);
         let name = model.name.clone();
         made.push(catalog::Model { device_uuid, name, device_protocol_id: Some(id), ..catalog::Model::default() });
-        protocols.push(Protocol { device_protocol_id: id, revision: 1, decoder: model.protocol.clone() });
+        let reader = Reader::Decoder(model.protocol.clone());
+        protocols.push(Protocol { device_protocol_id: id, revision: 1, reader });
         if number < library().len() {
             identifiers.extend(model.identifiers.iter().map(|identifier| (id, device_uuid, identifier.clone())));
         } else {

@@ -16,6 +16,7 @@ mod release;
 mod reprocess;
 mod retention;
 mod scan_config;
+mod script;
 mod service;
 mod stream;
 mod waiter;
@@ -29,6 +30,7 @@ usage: bench [NAME...] [--backend sqlite|postgres] [--full]
   ingest        a fleet's uploads of 50 events, beside the same rows written straight into the database
   decode        what an advertisement costs to read; `tests/bench/decode` compares it with decoders in Python
   recognise     the same among few and among many models and devices
+  script        what an advertisement costs a script, in batches, beside a decoder of the same frame
   decoding      uploads to tenants that know the devices, beside uploads to tenants that know none
   group-commit  uploads of one event, 200 in flight, beside one transaction for each
   stream        time from upload to subscriber under load, and memory of idle subscribers
@@ -60,7 +62,8 @@ fn main() {
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "ingest" | "decode" | "recognise" | "decoding" | "group-commit" | "retention" | "stream" | "desired"
-            | "scan-config" | "auth" | "audit" | "history" | "memory" | "reprocess" | "release" | "start" => {
+            | "scan-config" | "script" | "auth" | "audit" | "history" | "memory" | "reprocess" | "release"
+            | "start" => {
                 names.push(argument);
             }
             "--full" => is_full = true,
@@ -86,6 +89,9 @@ fn main() {
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
+        if wanted("script") {
+            script::script().await;
+        }
         for backend in backends {
             if wanted("ingest") {
                 ingest::run(backend).await;

@@ -116,6 +116,8 @@ impl TestApp {
             ..options.settings
         };
         let mut config = Config::load(settings, None).expect("a configuration");
+        // This process is a test and not the service.
+        config.script_program = crate::process::program("hub-cloud");
         change(&mut config);
         let app = App::start(config, options.clock.unwrap_or(Clock::System)).await.expect("the service starts");
         let server = Server::bind(&app).await.expect("the service listens");

@@ -100,6 +100,17 @@ pub struct Settings {
     #[arg(long, global = true, env = "HUB_CLOUD_BODY_MEMORY_MIB", value_name = "MIB", allow_negative_numbers = true)]
     pub body_memory_mib: Option<u32>,
 
+    /// Processes that run scripts of tenants at a time, 2 at least; a tenant uses at most half
+    /// [default: one for each processor]
+    #[arg(
+        long,
+        global = true,
+        env = "HUB_CLOUD_SCRIPT_PROCESSES",
+        value_name = "COUNT",
+        allow_negative_numbers = true
+    )]
+    pub script_processes: Option<usize>,
+
     /// Lifetime of a hub's access token, such as 24h [default: 24h]
     #[arg(
         long,

@@ -57,6 +57,34 @@ struct Quota {
     quota: &'static str,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ScriptOutcome {
+    outcome: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ScriptReason {
+    reason: &'static str,
+}
+
+/// Why a script process ended before its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScriptEnd {
+    /// It did not answer in time, and was killed.
+    Silent,
+    /// It ended by itself.
+    Crashed,
+}
+
+impl ScriptEnd {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Silent => "silent",
+            Self::Crashed => "crashed",
+        }
+    }
+}
+
 /// What retention has done to one kind of record.
 pub struct RetentionMetrics {
     pub deleted_records: Counter,
@@ -117,6 +145,11 @@ pub struct Metrics {
     pub task_delay_seconds: Family<InLane, Gauge>,
     pub pool_connections: Family<OfPool, Gauge>,
     pub pool_idle_connections: Family<OfPool, Gauge>,
+    script_runs: Family<ScriptOutcome, Counter>,
+    script_ends: Family<ScriptReason, Counter>,
+    /// Seconds that callers have waited for scripts.
+    pub scripts_busy: Counter<f64, AtomicU64>,
+    pub script_processes: Gauge,
 }
 
 impl Metrics {
@@ -158,6 +191,10 @@ impl Metrics {
             task_delay_seconds: Family::default(),
             pool_connections: Family::default(),
             pool_idle_connections: Family::default(),
+            script_runs: Family::default(),
+            script_ends: Family::default(),
+            scripts_busy: Counter::default(),
+            script_processes: Gauge::default(),
         };
         registry.register("build", "The program", Info::new([("version", env!("CARGO_PKG_VERSION"))]));
         registry.register("http_requests", "Requests served", metrics.requests.clone());
@@ -192,6 +229,7 @@ impl Metrics {
         registry.register("quota_refusals", "Uploads refused by a full quota", metrics.quota_refusals.clone());
         metrics.register_retention(registry);
         metrics.register_reprocessing(registry);
+        metrics.register_scripts(registry);
         registry.register("storage_full", "1 while the disk of the database is full", metrics.storage_full.clone());
         registry.register_with_unit(
             "storage_free",
@@ -256,6 +294,25 @@ impl Metrics {
         let duration = self.reprocess_batch_duration.clone();
         let help = "How long a batch held the writer of the database";
         registry.register_with_unit("batch_duration", help, Unit::Seconds, duration);
+    }
+
+    fn register_scripts(&self, registry: &mut Registry) {
+        let registry = registry.sub_registry_with_prefix("script");
+        registry.register("runs", "Frames given to scripts, by what became of them", self.script_runs.clone());
+        let help = "Script processes that were killed because they were silent, or that crashed";
+        registry.register("process_ends", help, self.script_ends.clone());
+        let help = "Time that uploads and requests have waited for scripts";
+        registry.register_with_unit("busy", help, Unit::Seconds, self.scripts_busy.clone());
+        registry.register("processes", "Processes that run scripts", self.script_processes.clone());
+    }
+
+    /// Counts a frame that was given to a script.
+    pub fn script_run(&self, outcome: &'static str) {
+        self.script_runs.get_or_create(&ScriptOutcome { outcome }).inc();
+    }
+
+    pub fn script_process_ended(&self, end: ScriptEnd) {
+        self.script_ends.get_or_create(&ScriptReason { reason: end.name() }).inc();
     }
 
     /// The uploads that this quota refused.

@@ -16,6 +16,7 @@ pub mod measurement;
 pub mod outcome;
 pub mod quantity;
 pub mod resolvable;
+mod scripted;
 
 pub use builtin::Builtin;
 pub use frame::{Address, AddressType, Frame};

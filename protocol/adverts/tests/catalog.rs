@@ -4,7 +4,9 @@
 
 use std::sync::Arc;
 
-use hub_adverts::catalog::{Calibration, Catalog, Instance, KeyUse, Model, Models, Protocol, Status, beacon_of};
+use hub_adverts::catalog::{
+    Calibration, Catalog, Instance, KeyUse, Model, Models, Protocol, Reader, Status, beacon_of,
+};
 use hub_adverts::frame::uuid16;
 use hub_adverts::library;
 use hub_adverts::matching::Identifier;
@@ -19,7 +21,7 @@ const BEACON: Uuid = Uuid::from_u128(2);
 fn protocol(id: i64, decoder: &str) -> Protocol {
     let decoder = json!({"kind": "BUILTIN", "definition": {"decoder": decoder}});
     let decoder = library::Protocol::parse(&decoder).expect("a protocol");
-    Protocol { device_protocol_id: id, revision: 1, decoder }
+    Protocol { device_protocol_id: id, revision: 1, reader: Reader::Decoder(decoder) }
 }
 
 fn catalog(instances: Vec<Instance>) -> Catalog {

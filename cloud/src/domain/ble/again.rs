@@ -4,17 +4,19 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use hub_adverts::Frame;
 use hub_adverts::catalog::{KeyUse, Status};
 use hub_protocol::{HubUuid, TenantUuid, Timestamp};
 use uuid::Uuid;
 
-use super::check;
+use super::check::{self, Checked};
 use super::reading::{MeasurementResponse, Reading, reading_text, with_counter_status};
+use super::scripts::{self, Scripted};
+use crate::core::Core;
 use crate::db::{Conn, sql};
 use crate::domain::recognition::TenantCatalog;
 use crate::error::Result;
 use crate::ingest::{Heard, ProcessingStatus};
+use crate::scripts::BATCH_TIME;
 
 /// What of a stored event is needed to read it again.
 #[derive(Clone, Debug, sqlx::FromRow)]
@@ -108,18 +110,53 @@ pub async fn stored_texts(
     query.push(" ORDER BY ble_event_id LIMIT ").push_bind(limit).all(conn).await
 }
 
-/// Reads a batch of stored events again, in their order.
-pub fn read_again(catalog: &TenantCatalog, stored: Vec<StoredText>) -> Vec<ReadAgain> {
-    stored.into_iter().map(|event| read_one(catalog, event)).collect()
+/// Reads a batch of stored events of one tenant again, in their order. The decoders run on a thread
+/// for such work.
+pub async fn read_again(
+    core: &Core,
+    tenant_uuid: TenantUuid,
+    catalog: Arc<TenantCatalog>,
+    stored: Vec<StoredText>,
+) -> Result<Vec<ReadAgain>> {
+    let read_all = move || stored.into_iter().map(|event| read_one(&catalog, event)).collect::<Vec<Event>>();
+    let mut events = core.bodies.work(read_all).await?;
+    let (mut concerned, mut frames) = (Vec::new(), Vec::new());
+    for now in events.iter_mut().filter_map(|event| event.now.as_mut()) {
+        if let Some(scripted) = now.scripted.take() {
+            concerned.push(now);
+            frames.push(scripted);
+        }
+    }
+    if !frames.is_empty() {
+        let outcomes = scripts::run(&core.scripts, tenant_uuid, frames, BATCH_TIME).await;
+        for (now, outcome) in concerned.into_iter().zip(outcomes) {
+            now.processed.status = outcome.status;
+            now.processed.reading = outcome.reading_text().map(Arc::from);
+            now.is_complete = outcome.is_run;
+            now.measurements = outcome.measurements;
+        }
+    }
+    Ok(events.into_iter().map(Event::compared).collect())
 }
 
-fn read_one(catalog: &TenantCatalog, stored: StoredText) -> ReadAgain {
+/// A stored event, and what today's catalog makes of it.
+struct Event {
+    stored: StoredText,
+    /// None of an event that an earlier version took and this one would not.
+    now: Option<Now>,
+}
+
+fn read_one(catalog: &TenantCatalog, stored: StoredText) -> Event {
     let check = if stored.window_start.is_some() { check::device } else { check::event };
-    // An event that an earlier version took and this one would not stays as it is.
-    let Ok(checked) = check(&stored.event) else { return unchanged(&stored, None, None) };
-    let (named, observed_at, rssi_dbm) = (checked.device_instance_id, checked.observed_at, checked.rssi_dbm);
-    checked.frame.with(|frame| {
-        let mut now = read_frame(catalog, frame, named);
+    let now = check(&stored.event).ok().map(|checked| read_frame(catalog, &checked));
+    Event { stored, now }
+}
+
+impl Event {
+    fn compared(self) -> ReadAgain {
+        let stored = self.stored;
+        // What could not be read again stays as it is.
+        let Some(mut now) = self.now.filter(|now| now.is_complete) else { return unchanged(&stored, None, None) };
         let is_same = now.processed.status.name() == stored.processing_status
             && now.processed.device_instance_id == stored.device_instance_id;
         if is_same && now.processed.reading.as_deref() == stored.reading.as_deref() {
@@ -135,6 +172,7 @@ fn read_one(catalog: &TenantCatalog, stored: StoredText) -> ReadAgain {
             }
         }
         let after = now.processed;
+        let (observed_at, rssi_dbm) = (now.observed_at, now.rssi_dbm);
         let is_news = after.status == ProcessingStatus::Decoded && counter_status.is_none();
         let heard = after.device_instance_id.filter(|_| is_news).map(|device_instance_id| Heard {
             device_instance_id,
@@ -156,7 +194,7 @@ fn read_one(catalog: &TenantCatalog, stored: StoredText) -> ReadAgain {
             proves_key_of: now.proves_key_of,
             change: Some(Box::new(Change { hub_uuid: stored.hub_uuid, observed_at, before, after, heard })),
         }
-    })
+    }
 }
 
 fn unchanged(stored: &StoredText, device_uuid: Option<Uuid>, proves_key_of: Option<i64>) -> ReadAgain {
@@ -171,37 +209,51 @@ fn unchanged(stored: &StoredText, device_uuid: Option<Uuid>, proves_key_of: Opti
 
 /// What today's catalog makes of a frame.
 struct Now {
+    observed_at: Timestamp,
+    rssi_dbm: Option<i16>,
     processed: Processed,
+    /// What a script has still to read.
+    scripted: Option<Scripted>,
+    /// Whether it was read: there may be no time for a script.
+    is_complete: bool,
     measurements: Vec<hub_adverts::Measurement>,
     expected_interval_secs: Option<i64>,
     proves_key_of: Option<i64>,
 }
 
-/// As an upload is read. `named` is the device that the hub took it for.
-fn read_frame(catalog: &TenantCatalog, frame: &Frame<'_>, named: Option<i64>) -> Now {
-    let mut measurements = Vec::new();
-    if catalog.catalog.is_empty() {
-        let processed = Processed {
+/// As an upload is read.
+fn read_frame(catalog: &TenantCatalog, checked: &Checked) -> Now {
+    let Checked { observed_at, rssi_dbm, device_instance_id: named, .. } = *checked;
+    let mut now = Now {
+        observed_at,
+        rssi_dbm,
+        processed: Processed {
             status: ProcessingStatus::Received,
             device_instance_id: named,
             device_uuid: None,
             reading: None,
-        };
-        return Now { processed, measurements, expected_interval_secs: None, proves_key_of: None };
-    }
-    let read = catalog.catalog.read(frame, &mut measurements);
-    let instance = read.instance.map(|instance| instance.device_instance_id);
-    Now {
-        processed: Processed {
-            status: read.status.into(),
-            device_instance_id: instance.or(named),
-            device_uuid: read.model.map(|model| model.device_uuid),
-            reading: reading_text(&read, &measurements).map(Arc::from),
         },
-        expected_interval_secs: read.model.and_then(|model| model.expected_interval_secs),
-        proves_key_of: instance.filter(|_| read.status == Status::Decoded && read.key == Some(KeyUse::Verified)),
-        measurements,
+        scripted: None,
+        is_complete: true,
+        measurements: Vec::new(),
+        expected_interval_secs: None,
+        proves_key_of: None,
+    };
+    if catalog.catalog.is_empty() {
+        return now;
     }
+    checked.frame.with(|frame| {
+        let read = catalog.catalog.read(frame, &mut now.measurements);
+        let instance = read.instance.map(|instance| instance.device_instance_id);
+        now.processed.status = read.status.into();
+        now.processed.device_instance_id = instance.or(named);
+        now.processed.device_uuid = read.model.map(|model| model.device_uuid);
+        now.processed.reading = reading_text(&read, &now.measurements).map(Arc::from);
+        now.scripted = Scripted::of(&read, &checked.frame);
+        now.expected_interval_secs = read.model.and_then(|model| model.expected_interval_secs);
+        now.proves_key_of = instance.filter(|_| read.status == Status::Decoded && read.key == Some(KeyUse::Verified));
+    });
+    now
 }
 
 /// The devices whose bind keys these events prove, each with a hub that received one.

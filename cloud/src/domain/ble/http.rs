@@ -195,7 +195,7 @@ async fn submit(
     let accepted = i64::try_from(records.len() + found.dropped).unwrap_or(i64::MAX);
     let result = BleUploadResult { accepted, rejected, duplicate: false };
     let answer = serde_json::to_string(&result).map_err(Error::internal)?;
-    let (heard, unknown) = found.settle(recognition, &hub, &mut records).await?;
+    let (heard, unknown) = found.settle(recognition, &ingest.core.scripts, &hub, &mut records).await?;
     let (sender, kind) = (hub.clone(), Kind::BleEvents);
     let upload = Upload { hub, kind, key: Some(key), records, heard, answer, agent_version: None };
     let receipt = ingest.submit_held(upload, held).await?;

@@ -8,6 +8,7 @@ mod read;
 mod reading;
 mod receptions;
 mod runs;
+pub mod scripts;
 mod store;
 mod trace;
 
@@ -24,7 +25,9 @@ pub use check::{Checked, event as check_event, member_at_fault};
 pub use reading::{CounterStatus, MeasurementResponse, Reading, split_key, unit_of};
 pub use receptions::{Reception, Strength, receptions_after, receptions_of};
 pub use store::{StoredEvent, after};
-pub use trace::{CandidateResponse, MatchedResponse, ProtocolUsedResponse, RouteDecisionResponse, Trace, trace};
+pub use trace::{
+    CandidateResponse, MatchedResponse, ProtocolUsedResponse, RouteDecisionResponse, Trace, run_scripts, trace,
+};
 
 /// Whether an event has reached its destinations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

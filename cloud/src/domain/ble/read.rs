@@ -1,10 +1,13 @@
 //! Recognises and reads the events of an upload, before they are stored.
 
+use std::collections::HashMap;
+
 use hub_adverts::catalog::Status;
 use hub_protocol::HubUuid;
 
 use super::check::Checked;
 use super::reading::{CounterStatus, reading_text, with_counter_status};
+use super::scripts::{self, Scripted};
 use crate::authn::hub::Hub;
 use crate::domain::ble_routes::{Facts, Verdict};
 use crate::domain::device_instances::ActivationKind;
@@ -12,6 +15,7 @@ use crate::domain::device_instances::heard::Changes;
 use crate::domain::recognition::{Counter, Recognition, Sightings, TenantCatalog};
 use crate::error::{Error, Result};
 use crate::ingest::{Heard, Observation, Record};
+use crate::scripts::{Scripts, UPLOAD_TIME};
 
 /// What the events of an upload say, besides their records.
 #[derive(Default)]
@@ -23,6 +27,8 @@ pub struct Found {
     changes: Changes,
     /// Events that have to be read again once the changes are carried out.
     again: Vec<(usize, Checked)>,
+    /// Events that a script reads.
+    scripted: Vec<(usize, Scripted)>,
     /// Advertisers of which no model is known.
     unknown: Sightings,
     /// Events that the tenant's route drops.
@@ -92,6 +98,9 @@ impl Found {
             }
             record.processing_status = read.status.into();
             record.reading = reading_text(&read, &measurements).map(Into::into);
+            if let Some(scripted) = Scripted::of(&read, &checked.frame).filter(|_| !is_registered) {
+                self.scripted.push((place, scripted));
+            }
             let Some(instance) = read.instance else {
                 return if is_registered { After::ReadAgain } else { After::Store };
             };
@@ -126,6 +135,7 @@ impl Found {
     pub async fn settle(
         mut self,
         recognition: &Recognition,
+        scripts: &Scripts,
         hub: &Hub,
         records: &mut [Record],
     ) -> Result<(Vec<Heard>, Sightings)> {
@@ -144,6 +154,9 @@ impl Found {
                 }
             }
         }
+        if !self.scripted.is_empty() {
+            self.run_scripts(scripts, hub, records).await;
+        }
         if !self.counters.is_empty() {
             self.counters.sort_by_key(|(_, counter)| counter.observed_at);
             let counters: Vec<Counter> = self.counters.iter().map(|(_, counter)| *counter).collect();
@@ -158,6 +171,22 @@ impl Found {
         }
         self.heard.sort_by_key(|(_, heard)| heard.observed_at);
         Ok((self.heard.into_iter().map(|(_, heard)| heard).collect(), self.unknown))
+    }
+
+    /// Reads what scripts read, and adds it to the records and to what was heard.
+    async fn run_scripts(&mut self, scripts: &Scripts, hub: &Hub, records: &mut [Record]) {
+        let (places, frames): (Vec<usize>, Vec<Scripted>) = std::mem::take(&mut self.scripted).into_iter().unzip();
+        let mut heard: HashMap<usize, &mut Heard> =
+            self.heard.iter_mut().map(|(place, heard)| (*place, heard)).collect();
+        let outcomes = scripts::run(scripts, hub.tenant_uuid, frames, UPLOAD_TIME).await;
+        for (place, outcome) in places.into_iter().zip(outcomes) {
+            let Some(record) = records.get_mut(place) else { continue };
+            record.processing_status = outcome.status;
+            record.reading = outcome.reading_text().map(Into::into);
+            if let Some(heard) = heard.get_mut(&place) {
+                heard.measurements = outcome.measurements;
+            }
+        }
     }
 }
 

@@ -109,20 +109,50 @@ impl Serialize for Kinds<'_> {
     }
 }
 
+/// How an event was recognised.
+#[derive(Clone, Copy, Debug)]
+pub struct Recognised {
+    device_uuid: Uuid,
+    identifier_id: Option<i64>,
+    specificity: Option<u32>,
+}
+
+impl Recognised {
+    /// None of an event of which no model is known.
+    pub fn of(read: &Read<'_>) -> Option<Self> {
+        Some(Self {
+            device_uuid: read.model?.device_uuid,
+            identifier_id: read.identifier.map(|found| found.identifier_id),
+            specificity: read.identifier.map(|found| found.specificity),
+        })
+    }
+
+    /// The text of a [`Reading`]. A protocol is its id and its revision.
+    pub fn reading_text(
+        self,
+        protocol: Option<(i64, i64)>,
+        measurements: &[Measurement],
+        error: Option<&str>,
+    ) -> Option<String> {
+        let reading = NewReading {
+            device_uuid: self.device_uuid,
+            identifier_id: self.identifier_id,
+            specificity: self.specificity,
+            device_protocol_id: protocol.map(|(device_protocol_id, _)| device_protocol_id),
+            protocol_revision: protocol.map(|(_, revision)| revision),
+            values: Values(measurements),
+            kinds: Kinds(measurements),
+            error,
+        };
+        serde_json::to_string(&reading).ok()
+    }
+}
+
 /// The text of a [`Reading`]; None of an event of which no model is known.
 pub fn reading_text(read: &Read<'_>, measurements: &[Measurement]) -> Option<String> {
     let protocol = read.protocol.filter(|_| read.status != Status::Matched);
-    let reading = NewReading {
-        device_uuid: read.model?.device_uuid,
-        identifier_id: read.identifier.map(|found| found.identifier_id),
-        specificity: read.identifier.map(|found| found.specificity),
-        device_protocol_id: protocol.map(|protocol| protocol.device_protocol_id),
-        protocol_revision: protocol.map(|protocol| protocol.revision),
-        values: Values(measurements),
-        kinds: Kinds(measurements),
-        error: read.error,
-    };
-    serde_json::to_string(&reading).ok()
+    let protocol = protocol.map(|protocol| (protocol.device_protocol_id, protocol.revision));
+    Recognised::of(read)?.reading_text(protocol, measurements, read.error)
 }
 
 /// The text of a [`Reading`] with what is wrong with the event's counter.

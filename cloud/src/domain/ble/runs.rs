@@ -120,7 +120,7 @@ fn runs_of(event: StoredEvent, catalog: &Catalog, route: &Route) -> Result<Vec<B
             rssi_dbm: checked.rssi_dbm,
             frame,
         };
-        (trace(catalog, frame), route.cloud_decision(&facts))
+        (trace(catalog, &checked.frame, frame), route.cloud_decision(&facts))
     });
     let received = BleProcessingRunResponse {
         run_id: event.ble_event_id,

@@ -1,17 +1,21 @@
 //! How an event is recognised and read, told for people. Nothing is stored or changed by it.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use hub_adverts::Frame;
 use hub_adverts::catalog::Catalog;
+use hub_adverts::library::OwnedFrame;
+use hub_protocol::TenantUuid;
 use hub_protocol::scan_config::RouteAction;
 use schemars::JsonSchema;
 use serde::Serialize;
 use uuid::Uuid;
 
 use super::reading::{Reading, reading_text};
+use super::scripts::{self, Scripted};
 use crate::domain::ble_routes::{Decision, Route};
 use crate::ingest::ProcessingStatus;
+use crate::scripts::Scripts;
 
 /// Identifiers that an event names, the most specific first.
 const MAX_CANDIDATES: usize = 64;
@@ -25,6 +29,8 @@ pub struct Trace {
     /// All identifiers that the frame fits, the most specific first.
     pub candidates: Vec<CandidateResponse>,
     pub duration_micros: i64,
+    /// If a script has to read it.
+    scripted: Option<Scripted>,
 }
 
 /// The model of an event, and how it was recognised.
@@ -102,7 +108,7 @@ impl RouteDecisionResponse {
 }
 
 /// Recognises and reads a frame.
-pub fn trace(catalog: &Catalog, frame: &Frame<'_>) -> Trace {
+pub fn trace(catalog: &Catalog, owned: &OwnedFrame, frame: &Frame<'_>) -> Trace {
     let begun = Instant::now();
     let mut measurements = Vec::new();
     let read = catalog.read(frame, &mut measurements);
@@ -120,6 +126,30 @@ pub fn trace(catalog: &Catalog, frame: &Frame<'_>) -> Trace {
         device_instance_id: read.instance.map(|instance| instance.device_instance_id),
         candidates: candidates.collect(),
         duration_micros: i64::try_from(duration.as_micros()).unwrap_or(i64::MAX),
+        scripted: Scripted::of(&read, owned),
+    }
+}
+
+/// Runs the scripts that have to read some of the frames, within a time for all.
+pub async fn run_scripts(scripts: &Scripts, tenant_uuid: TenantUuid, traces: &mut [&mut Trace], within: Duration) {
+    let begun = Instant::now();
+    let mut frames = Vec::new();
+    let mut concerned = Vec::new();
+    for trace in traces {
+        if let Some(scripted) = trace.scripted.take() {
+            frames.push(scripted);
+            concerned.push(trace);
+        }
+    }
+    if frames.is_empty() {
+        return;
+    }
+    let outcomes = scripts::run(scripts, tenant_uuid, frames, within).await;
+    let micros = begun.elapsed().as_micros() / concerned.len().max(1) as u128;
+    for (trace, outcome) in concerned.into_iter().zip(outcomes) {
+        trace.status = outcome.status;
+        trace.duration_micros = trace.duration_micros.saturating_add(i64::try_from(micros).unwrap_or(i64::MAX));
+        trace.reading = outcome.reading_text().and_then(|text| serde_json::from_str(&text).ok());
     }
 }
 

@@ -49,7 +49,7 @@ impl<'a> Batches<'a> {
     pub async fn read_again(&mut self, stored: Vec<StoredText>, to: i64) -> Result<(Vec<ReadAgain>, Vec<StoredText>)> {
         let next = stored.last().map_or(to, |last| last.ble_event_id.saturating_add(1));
         let catalog = self.recognition.catalog(self.tenant_uuid).await?;
-        let again = self.core.bodies.work(move || ble::read_again(&catalog, stored));
+        let again = ble::read_again(self.core, self.tenant_uuid, catalog, stored);
         tokio::try_join!(again, self.stored((next, to)))
     }
 }

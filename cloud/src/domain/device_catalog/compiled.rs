@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use hub_adverts::catalog::{Model, Models, Protocol};
+use hub_adverts::catalog::{Model, Models, Protocol, Reader};
 use hub_adverts::library;
 use hub_adverts::matching::Identifier;
 use serde_json::{Value, json};
@@ -41,12 +41,17 @@ pub async fn compiled(conn: &mut Conn, scope: &Scope) -> Result<Models> {
         }
     }
     let mut protocols = Vec::new();
-    for row in protocol_rows.into_iter().filter(|row| row.kind != ProtocolKind::Script) {
+    for row in protocol_rows {
         let definition: Value = serde_json::from_str(&row.definition).unwrap_or_default();
+        let (device_protocol_id, revision) = (row.device_protocol_id, row.revision);
+        if row.kind == ProtocolKind::Script {
+            let source = definition.get("source").and_then(Value::as_str).unwrap_or_default();
+            protocols.push(Protocol { device_protocol_id, revision, reader: Reader::Script(source.into()) });
+            continue;
+        }
         match library::Protocol::parse(&json!({"kind": row.kind.name(), "definition": definition})) {
             Ok(decoder) => {
-                let (device_protocol_id, revision) = (row.device_protocol_id, row.revision);
-                protocols.push(Protocol { device_protocol_id, revision, decoder });
+                protocols.push(Protocol { device_protocol_id, revision, reader: Reader::Decoder(decoder) });
             }
             Err(error) => left_out(scope, "protocol", row.device_protocol_id, &error.to_string()),
         }

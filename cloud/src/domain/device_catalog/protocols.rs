@@ -18,6 +18,7 @@ use crate::core::Core;
 use crate::db::Conn;
 use crate::error::{Error, Result};
 use crate::http::json;
+use crate::scripts::{Decoded, Trial};
 use crate::sealing;
 
 pub const ROOM: Room =
@@ -36,7 +37,7 @@ pub enum ProtocolKind {
     Builtin,
     /// A decoder in JSON, whose schema is at `/public/schemas/decoder`.
     Declarative,
-    /// A decoder in JavaScript. The service does not run scripts yet, and refuses them.
+    /// A decoder in JavaScript, which the service runs: `{"source": "function decode(frame) ..."}`.
     Script,
 }
 
@@ -85,7 +86,7 @@ pub async fn create(core: &Core, scope: &Scope, device_uuid: Uuid, given: Given)
     };
     let new = given.applied_to(&blank);
     models::get(&mut core.db.read().await?, scope, device_uuid).await?;
-    let new = tried(core, new).await?;
+    let new = tried(core, scope, new).await?;
     let mut tx = super::begin(core, scope).await?;
     models::get(&mut tx, scope, device_uuid).await?;
     ROOM.require(&mut tx, scope, device_uuid, 1).await?;
@@ -105,7 +106,7 @@ pub async fn update(core: &Core, scope: &Scope, id: i64, given: Given) -> Result
     }
     let is_read_otherwise = changed.kind != before.kind || changed.definition != before.definition;
     let changed = match is_read_otherwise || changed.tests != before.tests {
-        true => tried(core, changed).await?,
+        true => tried(core, scope, changed).await?,
         false => changed,
     };
     let now = core.clock.now();
@@ -154,15 +155,17 @@ impl Given {
 
 /// The protocol, if its definition is valid and reads what its tests expect. That is work on what a
 /// caller wrote, so it happens outside of the request threads.
-async fn tried(core: &Core, protocol: ProtocolRow) -> Result<ProtocolRow> {
+async fn tried(core: &Core, scope: &Scope, protocol: ProtocolRow) -> Result<ProtocolRow> {
+    if protocol.kind == ProtocolKind::Script {
+        try_script(core, scope, &protocol).await?;
+        return Ok(protocol);
+    }
     let work = move || check(protocol.kind, &protocol.definition, &protocol.tests).map(|()| protocol);
     core.bodies.work(work).await?
 }
 
-fn check(kind: ProtocolKind, definition: &str, tests: &str) -> Result<()> {
-    if kind == ProtocolKind::Script {
-        return Err(Error::field("kind", "scripts are not available yet; use BUILTIN or DECLARATIVE"));
-    }
+/// The members of a protocol's definition and its tests, each with its place.
+fn parsed(definition: &str, tests: &str) -> Result<(Value, Vec<(String, ModelTest)>)> {
     for (member, text) in [("definition", definition), ("tests", tests)] {
         if text.len() > MAX_DOCUMENT_BYTES {
             let message = format!("must have at most {} KiB", MAX_DOCUMENT_BYTES / 1024);
@@ -175,19 +178,34 @@ fn check(kind: ProtocolKind, definition: &str, tests: &str) -> Result<()> {
     }
     let definition: Value = serde_json::from_str(definition).map_err(Error::internal)?;
     let tests: Vec<Value> = serde_json::from_str(tests).map_err(Error::internal)?;
-    let protocol = Protocol::parse(&json!({"kind": kind, "definition": definition}))
-        .map_err(|error| Error::field(error.pointer.trim_start_matches('/'), error.problem))?;
     if tests.len() > MAX_ITEMS {
         return Err(Error::field("tests", format!("must have at most {MAX_ITEMS} items")));
     }
-    let mut failures = Vec::new();
-    for (at, test) in tests.iter().enumerate() {
+    let test = |(at, test): (usize, &Value)| {
         let root = format!("tests[{at}]");
         let test =
             ModelTest::parse(test).map_err(|error| Error::field(member_path(&root, &error.pointer), error.problem))?;
+        Ok((root, test))
+    };
+    Ok((definition, tests.iter().enumerate().map(test).collect::<Result<_>>()?))
+}
+
+fn check(kind: ProtocolKind, definition: &str, tests: &str) -> Result<()> {
+    let (definition, tests) = parsed(definition, tests)?;
+    let protocol = Protocol::parse(&json!({"kind": kind, "definition": definition}))
+        .map_err(|error| Error::field(error.pointer.trim_start_matches('/'), error.problem))?;
+    let mut failures = Vec::new();
+    for (root, test) in &tests {
         let mut measurements = Vec::new();
         let outcome = test.with(|frame, keys| protocol.decode(frame, keys, &mut measurements));
-        failures.extend(failures_of(&root, &test, outcome, &measurements));
+        let why = match outcome {
+            Outcome::Decoded(_) => "",
+            Outcome::NotMine => "; the decoder does not take this frame for one of its own",
+            Outcome::Invalid => "; the decoder takes this frame for a broken one",
+            Outcome::NeedsKey(_) => "; the frame is encrypted, and `secrets` or `address` is missing",
+            Outcome::WrongKey(_) => "; the frame is encrypted with another key",
+        };
+        failures.extend(failures_of(root, test, why, &measurements));
         if failures.len() >= NAMED_FAILURES {
             break;
         }
@@ -195,20 +213,52 @@ fn check(kind: ProtocolKind, definition: &str, tests: &str) -> Result<()> {
     if failures.is_empty() { Ok(()) } else { Err(Error::fields(failures)) }
 }
 
-/// What of a test is not as expected, each with the quantity at fault.
-fn failures_of(
-    root: &str,
-    test: &ModelTest,
-    outcome: Outcome,
-    measurements: &[Measurement],
-) -> Vec<hub_protocol::FieldError> {
-    let why = match outcome {
-        Outcome::Decoded(_) => "",
-        Outcome::NotMine => "; the decoder does not take this frame for one of its own",
-        Outcome::Invalid => "; the decoder takes this frame for a broken one",
-        Outcome::NeedsKey(_) => "; the frame is encrypted, and `secrets` or `address` is missing",
-        Outcome::WrongKey(_) => "; the frame is encrypted with another key",
-    };
+async fn try_script(core: &Core, scope: &Scope, protocol: &ProtocolRow) -> Result<()> {
+    let (definition, tests) = parsed(&protocol.definition, &protocol.tests)?;
+    let source = source_of(&definition)?;
+    let frames: Vec<_> = tests.iter().map(|(_, test)| test.frame.clone()).collect();
+    let decoded = core.scripts.trial(scope.tenant_uuid(), source, &frames).await;
+    let decoded = decoded.map_err(|problem| match problem {
+        Trial::Busy => Error::unavailable("BUSY", "too many scripts are being run; try again shortly"),
+        Trial::Refused(problem) => Error::field("definition/source", problem),
+    })?;
+    let mut failures = Vec::new();
+    for ((root, test), decoded) in tests.iter().zip(decoded) {
+        let (measurements, why) = match decoded {
+            Decoded::Values(measurements) => (measurements, String::new()),
+            Decoded::NotMine => (Vec::new(), "; decode returns null for this frame".to_owned()),
+            Decoded::Failed(problem) | Decoded::NotRun(problem) => {
+                // Also if nothing is expected: a script that fails is at fault.
+                if test.expect.values().all(Option::is_none) {
+                    failures.push(hub_protocol::FieldError { field: root.clone(), message: problem });
+                    continue;
+                }
+                (Vec::new(), format!("; {problem}"))
+            }
+        };
+        failures.extend(failures_of(root, test, &why, &measurements));
+    }
+    failures.truncate(NAMED_FAILURES);
+    if failures.is_empty() { Ok(()) } else { Err(Error::fields(failures)) }
+}
+
+/// The only member of a script's definition.
+fn source_of(definition: &Value) -> Result<&str> {
+    const SOURCE: &str = "definition/source";
+    let members = definition.as_object().ok_or_else(|| Error::field("definition", "must be an object"))?;
+    if let Some(unknown) = members.keys().find(|name| *name != "source") {
+        return Err(Error::field(format!("definition/{unknown}"), "is not known; a script has `source` alone"));
+    }
+    let source = members.get("source").ok_or_else(|| Error::field("definition", "needs source"))?;
+    let source = source.as_str().ok_or_else(|| Error::field(SOURCE, "must be text"))?;
+    match source.contains('\0') {
+        true => Err(Error::field(SOURCE, "must not contain a NUL character")),
+        false => Ok(source),
+    }
+}
+
+/// What of a test is not as expected, each with the quantity at fault, and why.
+fn failures_of(root: &str, test: &ModelTest, why: &str, measurements: &[Measurement]) -> Vec<hub_protocol::FieldError> {
     let failure = |difference: hub_adverts::library::Difference| hub_protocol::FieldError {
         field: format!("{root}.expect.{}", difference.quantity),
         message: format!("{difference}{why}"),

@@ -76,7 +76,11 @@ fn the_nearest_hub_changes_with_hysteresis() {
     }
     assert_eq!(nearest(&device), Some(hub(1)), "however often");
     device.hear(hub(3), &heard(10, -64, 20.0), at(100));
-    assert_eq!((nearest(&device), device.state(1, BTreeMap::new()).nearest_since), (Some(hub(3)), Some(at(10))), "6 dB are 30 %");
+    assert_eq!(
+        (nearest(&device), device.state(1, BTreeMap::new()).nearest_since),
+        (Some(hub(3)), Some(at(10))),
+        "6 dB are 30 %"
+    );
     for secs in 11..15 {
         device.hear(hub(4), &heard(secs, -61, 20.0), at(100));
     }

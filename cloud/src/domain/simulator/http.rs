@@ -17,6 +17,7 @@ use crate::authz::{Authorized, Scope, permission as perm};
 use crate::core::Core;
 use crate::domain::ble::{
     CandidateResponse, MatchedResponse, MeasurementResponse, ProtocolUsedResponse, Reading, RouteDecisionResponse,
+    run_scripts,
 };
 use crate::domain::ble_routes::{self, Route};
 use crate::domain::hubs;
@@ -26,6 +27,7 @@ use crate::http::answer::Answer;
 use crate::http::extract::Json;
 use crate::http::operation::{operation, operation_failing};
 use crate::ingest::ProcessingStatus;
+use crate::scripts::TRIAL_TIME;
 
 const TAG: &str = "tenant-simulator";
 /// Events of one simulation.
@@ -217,7 +219,8 @@ async fn run(
     let simulated = simulated(&core, preset.as_deref(), event.as_deref())?;
     let route = route_for(&core, &auth.scope, hub_uuid, pipeline_uuid).await?;
     let catalog = recognition.catalog(auth.scope.tenant_uuid()).await?;
-    let outcome = simulate(&catalog.catalog, &route, hub_uuid, &simulated);
+    let mut outcome = simulate(&catalog.catalog, &route, hub_uuid, &simulated);
+    run_scripts(&core.scripts, auth.scope.tenant_uuid(), &mut [&mut outcome.trace], TRIAL_TIME).await;
     Ok(Answer(SimulationResult::new(simulated.event, outcome)))
 }
 
@@ -233,14 +236,17 @@ async fn stream(
     let catalog = recognition.catalog(auth.scope.tenant_uuid()).await?;
     let simulate_all = move || {
         let result = |(simulated, event): (&Simulated, BleEvent)| {
-            SimulationResult::new(event, simulate(&catalog.catalog, &route, hub_uuid, simulated))
+            (event, simulate(&catalog.catalog, &route, hub_uuid, simulated))
         };
         let Events { all, count, interval_millis } = events;
         let micros = |index: i64| index.saturating_mul(interval_millis).saturating_mul(1000);
         let repeated = |one| (0..count).map(move |index| (one, micros(index)));
         all.iter().flat_map(repeated).map(|(one, micros)| result((one, one.later(micros)))).collect()
     };
-    core.bodies.work(simulate_all).await.map(Answer)
+    let mut outcomes: Vec<(BleEvent, Outcome)> = core.bodies.work(simulate_all).await?;
+    let mut traces: Vec<_> = outcomes.iter_mut().map(|(_, outcome)| &mut outcome.trace).collect();
+    run_scripts(&core.scripts, auth.scope.tenant_uuid(), &mut traces, TRIAL_TIME).await;
+    Ok(Answer(outcomes.into_iter().map(|(event, outcome)| SimulationResult::new(event, outcome)).collect()))
 }
 
 /// Events of a stream, each received so often.

@@ -47,7 +47,7 @@ pub struct Outcome {
 pub fn simulate(catalog: &Catalog, route: &Route, hub_uuid: Option<HubUuid>, simulated: &Simulated) -> Outcome {
     let checked = &simulated.checked;
     checked.frame.with(|frame| {
-        let trace = trace(catalog, frame);
+        let trace = trace(catalog, &checked.frame, frame);
         let facts = Facts {
             device_uuid: trace.reading.as_ref().map(|reading| reading.device_uuid),
             device_instance_id: trace.device_instance_id,

@@ -6,11 +6,12 @@ mod instances;
 mod models;
 mod scan_config;
 
+use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 pub use instances::{Calibration, Instance, beacon_of};
-pub use models::{Candidate, Model, Models, Protocol};
+pub use models::{Candidate, Model, Models, Protocol, Reader};
 
 use crate::frame::Frame;
 use crate::measurement::{Measurement, Value};
@@ -138,17 +139,17 @@ impl Catalog {
         read.identifier = recognised.filter(|found| found.device_uuid == model.device_uuid);
         let protocol_id = instance.and_then(|instance| instance.device_protocol_id).or(model.device_protocol_id);
         read.protocol = protocol_id.and_then(|id| self.models.protocol(id));
-        let Some(protocol) = read.protocol else { return read };
+        let Some(Protocol { reader: Reader::Decoder(decoder), .. }) = read.protocol else { return read };
         let keys = instance.and_then(|instance| Keys::with_bind_key(instance.bind_key.as_deref()?)).unwrap_or_default();
         let start = out.len();
-        match protocol.decoder.decode(frame, keys, out) {
+        match decoder.decode(frame, keys, out) {
             Outcome::NotMine => {}
             Outcome::Decoded(facts) => {
                 read.status = Status::Decoded;
                 read.facts = facts;
                 read.key = (facts.encrypted && keys.bind_key.is_some()).then_some(KeyUse::Verified);
                 if let Some(instance) = instance {
-                    calibrate(instance, out.get_mut(start..).unwrap_or_default());
+                    calibrate(&instance.calibration, out.get_mut(start..).unwrap_or_default());
                 }
             }
             Outcome::Invalid => {
@@ -170,12 +171,13 @@ impl Catalog {
     }
 }
 
-fn calibrate(instance: &Instance, measurements: &mut [Measurement]) {
-    if instance.calibration.is_empty() {
+/// Corrects measured values.
+pub fn calibrate(calibration: &BTreeMap<String, Calibration>, measurements: &mut [Measurement]) {
+    if calibration.is_empty() {
         return;
     }
     for measurement in measurements {
-        if let Some(calibration) = instance.calibration.get(measurement.quantity.name)
+        if let Some(calibration) = calibration.get(measurement.quantity.name)
             && let Value::Number(value) = &mut measurement.value
         {
             // Without the rests of binary fractions, which no sensor resolves.

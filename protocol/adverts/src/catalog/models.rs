@@ -1,6 +1,7 @@
 //! The models of a catalog, how they are recognised and read.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use uuid::Uuid;
 
@@ -26,7 +27,26 @@ pub struct Model {
 pub struct Protocol {
     pub device_protocol_id: i64,
     pub revision: i64,
-    pub decoder: library::Protocol,
+    pub reader: Reader,
+}
+
+/// By what means frames are read.
+#[derive(Debug, Clone)]
+pub enum Reader {
+    Decoder(library::Protocol),
+    /// The source of a script. Nothing here runs it: its frames are `Matched`, and the service goes
+    /// on from there.
+    Script(Arc<str>),
+}
+
+impl Protocol {
+    /// The source, if it is a script.
+    pub fn script(&self) -> Option<&Arc<str>> {
+        match &self.reader {
+            Reader::Script(source) => Some(source),
+            Reader::Decoder(_) => None,
+        }
+    }
 }
 
 /// An identifier that a frame fits.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use hub_protocol::scan_config::{ScanConfig, ScanDevice, ScanKeys};
 use serde_json::json;
 
-use super::{Calibration, Catalog, Instance, Model, Models, Protocol, beacon_of};
+use super::{Calibration, Catalog, Instance, Model, Models, Protocol, Reader, beacon_of};
 use crate::advertisement::address_of;
 use crate::language::hex_bytes;
 use crate::library;
@@ -27,7 +27,7 @@ impl Catalog {
             let decoder = library::Protocol::parse(&parsed)
                 .map_err(|error| format!("protocol {}: {error}", protocol.device_protocol_id))?;
             let (device_protocol_id, revision) = (protocol.device_protocol_id, protocol.revision);
-            protocols.push(Protocol { device_protocol_id, revision, decoder });
+            protocols.push(Protocol { device_protocol_id, revision, reader: Reader::Decoder(decoder) });
         }
         let keys: HashMap<i64, &ScanKeys> = config.keys.iter().map(|keys| (keys.device_instance_id, keys)).collect();
         let (mut models, mut instances) = (Vec::new(), Vec::new());

@@ -1,6 +1,6 @@
 //! Units in which data sheets give values, and what one of them is in a quantity's own unit.
 
-use super::number::Ratio;
+use super::number::{Linear, Ratio, Raw};
 
 /// Quantity's unit, unit of the data sheet, size of the latter, value of its zero.
 const UNITS: &[(&str, &str, &str, &str)] = &[
@@ -51,6 +51,15 @@ pub fn conversion(own: Option<&str>, unit: &str) -> Option<(Ratio, Ratio)> {
     }
     let (_, _, size, zero) = UNITS.iter().find(|(to, from, _, _)| Some(*to) == own && *from == unit)?;
     Some((Ratio::parse(size)?, Ratio::parse(zero)?))
+}
+
+/// A value of another unit in a quantity's own. None if the unit is not known.
+pub fn in_own_unit(own: Option<&str>, unit: &str, value: f64) -> Option<f64> {
+    if own == Some(unit) {
+        return Some(value);
+    }
+    let linear = Linear::new(Ratio::ONE, Ratio::ZERO, conversion(own, unit)?, None)?;
+    linear.apply(Raw::double(value)?)
 }
 
 /// The units in which a quantity's values may be given.

@@ -152,7 +152,7 @@ async fn list(
     Ok(page.listed(protocols?, total))
 }
 
-/// A SCRIPT is refused: the service does not run scripts yet.
+/// A SCRIPT is run on its tests as on events. 503 BUSY while too many scripts are being run.
 async fn create(
     auth: Authorized<perm::CatalogWrite>,
     State(core): State<Core>,
