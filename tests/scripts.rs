@@ -46,7 +46,7 @@ fn problem(decoded: &Decoded) -> &str {
         Decoded::Failed(problem) if problem == "the script did not end in time, and was killed" => {
             "killed: longer than 50 ms"
         }
-        Decoded::Failed(problem) => problem,
+        Decoded::Failed(problem) | Decoded::NotRun(problem) => problem,
         other => panic!("{other:?}"),
     }
 }

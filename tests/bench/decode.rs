@@ -74,8 +74,8 @@ pub fn decode() {
 const FEWEST_MODELS: usize = 20;
 const FEWEST_DEVICES: usize = 10;
 
-/// What the catalog of a tenant costs an event, with ever more devices and models. All read the same
-/// frames, of models that all have; those of the first models are of registered devices.
+/// What the catalog of a tenant costs an event, with ever more devices and models. All read the
+/// same frames, of models that all have; those of the first models are of registered devices.
 pub fn recognise() {
     let frames: Vec<OwnedFrame> = library().iter().take(FEWEST_MODELS).enumerate().flat_map(frames_of).collect();
     let mut nanos = Vec::new();

@@ -1,7 +1,7 @@
 //! Reads frames with the library. Each line of standard input is a JSON object of the members
 //! `name`, `address`, `manufacturerData` and `serviceData` (hexadecimal), as in the tests of a
-//! model. Each line of standard output is `{"model", "values"}`, or `null` where no model fits. With
-//! the argument `quantities`, it prints all quantities and their sane ranges instead.
+//! model. Each line of standard output is `{"model", "values"}`, or `null` where no model fits.
+//! With the argument `quantities`, it prints all quantities and their sane ranges instead.
 
 use std::error::Error;
 use std::io::{BufRead, Write, stdin, stdout};
