@@ -92,7 +92,8 @@ impl Column {
 const SQLITE_MAX_ROWS: usize = 1024;
 
 /// A statement over many rows: `head`, the rows, `tail`, as in `INSERT INTO t (a, b)` rows `ON
-/// CONFLICT DO NOTHING`.
+/// CONFLICT DO NOTHING`. A table that is joined to the rows is compared with `COALESCE(given.a,
+/// NULL)`: of some hundred rows, SQLite would else make an index and scan the whole table for it.
 pub struct Bulk {
     pub head: &'static str,
     pub columns: Vec<Column>,

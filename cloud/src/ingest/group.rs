@@ -333,8 +333,10 @@ async fn store_keys(tx: &mut Tx, group: &[Pending], verdicts: &mut [Verdict]) ->
         // A JOIN, since SQLite would scan the whole table for an IN over rows.
         tail: ") SELECT known.hub_uuid, known.kind, known.idempotency_key, known.answer, \
                known.first_id FROM given \
-               JOIN upload_keys known ON known.idempotency_key = given.idempotency_key \
-               AND known.hub_uuid = given.hub_uuid AND known.kind = given.kind",
+               JOIN upload_keys known \
+               ON known.idempotency_key = COALESCE(given.idempotency_key, NULL) \
+               AND known.hub_uuid = COALESCE(given.hub_uuid, NULL) \
+               AND known.kind = COALESCE(given.kind, NULL)",
     }
     .returning(tx)
     .await?;
@@ -524,7 +526,7 @@ async fn touch_hubs(
         head: "WITH seen (hub_uuid, at) AS (",
         columns: vec![Column::Uuid(seen), Column::Time(times)],
         tail: ") UPDATE hubs SET last_seen_at = seen.at FROM seen \
-               WHERE hubs.hub_uuid = seen.hub_uuid",
+               WHERE hubs.hub_uuid = COALESCE(seen.hub_uuid, NULL)",
     }
     .execute(tx)
     .await?;
@@ -545,7 +547,7 @@ async fn touch_hubs(
         columns: vec![Column::Uuid(hubs), Column::Time(times), Column::Text(versions)],
         tail: ") UPDATE hubs SET last_telemetry_at = seen.at, \
                agent_version = COALESCE(NULLIF(seen.version, ''), hubs.agent_version) \
-               FROM seen WHERE hubs.hub_uuid = seen.hub_uuid",
+               FROM seen WHERE hubs.hub_uuid = COALESCE(seen.hub_uuid, NULL)",
     }
     .execute(tx)
     .await?;

@@ -40,8 +40,8 @@ pub async fn rewrite(tx: &mut Tx, tenant_uuid: TenantUuid, events: &[Rewritten],
         tail: ") UPDATE ble_events SET device_instance_id = given.device_instance_id, \
                processing_status = given.processing_status, reading = given.reading, \
                reprocessed_at = given.reprocessed_at FROM given \
-               WHERE ble_events.tenant_uuid = given.tenant_uuid \
-               AND ble_events.ble_event_id = given.ble_event_id",
+               WHERE ble_events.tenant_uuid = COALESCE(given.tenant_uuid, NULL) \
+               AND ble_events.ble_event_id = COALESCE(given.ble_event_id, NULL)",
     }
     .execute(tx)
     .await?;

@@ -288,7 +288,7 @@ pub async fn versions(conn: &mut Conn, hubs: Vec<HubUuid>) -> Result<Vec<(HubUui
         head: "WITH given (hub_uuid) AS (",
         columns: vec![Column::Uuid(hubs.into_iter().map(|hub_uuid| hub_uuid.0).collect())],
         tail: ") SELECT hubs.hub_uuid, hubs.access_token_id, hubs.desired_revision \
-               FROM given JOIN hubs ON hubs.hub_uuid = given.hub_uuid",
+               FROM given JOIN hubs ON hubs.hub_uuid = COALESCE(given.hub_uuid, NULL)",
     }
     .returning(conn)
     .await
