@@ -212,6 +212,8 @@ async fn a_full_spool_drops_the_oldest_advertisements_first_and_counts_them() {
     let mut given = None;
     for round in 0..40 {
         spool.append(heard(round * 10..round * 10 + 10)).await.unwrap();
+        // Requesting a batch of another kind writes them, as a segment of their own.
+        assert_eq!(spool.next(Kind::Logs, MAX).await.unwrap(), None);
         let batch = next(&spool).await.unwrap();
         // The first batch is being uploaded meanwhile and is not dropped.
         assert_eq!(*given.get_or_insert_with(|| batch.clone()), batch);
