@@ -8,7 +8,7 @@ pub mod noise;
 pub mod ruuvi;
 
 use crate::frame::Frame;
-use crate::measurement::{Measurement, Value};
+use crate::measurement::Measurement;
 use crate::outcome::{Keys, Outcome};
 
 /// A built-in decoder.
@@ -53,15 +53,8 @@ impl Builtin {
         let mut place = 0;
         out.retain(|measurement| {
             place += 1;
-            place <= before || is_possible(measurement)
+            place <= before || measurement.quantity.allows(&measurement.value)
         });
         outcome
-    }
-}
-
-fn is_possible(Measurement { quantity, value, .. }: &Measurement) -> bool {
-    match (value, quantity.range) {
-        (Value::Number(value), Some((least, most))) => (least..=most).contains(value),
-        _ => true,
     }
 }

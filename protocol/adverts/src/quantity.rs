@@ -2,7 +2,7 @@
 
 mod table;
 
-use crate::measurement::Kind;
+use crate::measurement::{Kind, Value};
 pub use table::QUANTITIES;
 
 /// A quantity. Its name is unique and snake_case; its unit is of the SenML registry (RFC 8428,
@@ -17,6 +17,16 @@ pub struct Quantity {
     pub description: &'static str,
     /// Values outside this range are a device's or a decoder's error.
     pub range: Option<(f64, f64)>,
+}
+
+impl Quantity {
+    /// Whether a value is not a number outside the sane range.
+    pub fn allows(&self, value: &Value) -> bool {
+        match (value, self.range) {
+            (Value::Number(value), Some((least, most))) => (least..=most).contains(value),
+            _ => true,
+        }
+    }
 }
 
 /// The quantity of a name.

@@ -49,9 +49,7 @@ impl Measurement {
             (_, Some(_)) => return Err(format!("{name} has no unit")),
             (value, None) => value,
         };
-        if let (Value::Number(value), Some((low, high))) = (&value, quantity.range)
-            && !(low..=high).contains(value)
-        {
+        if !quantity.allows(&value) {
             return Ok(None);
         }
         Ok(Some(Measurement { index, ..Measurement::new(quantity, value) }))

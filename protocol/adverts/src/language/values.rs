@@ -35,9 +35,7 @@ impl<'f> Run<'f> {
         let Some(value) = self.value(measure, payload) else {
             return;
         };
-        if let (Value::Number(value), Some((low, high))) = (&value, measure.quantity.range)
-            && !(low..=high).contains(value)
-        {
+        if !measure.quantity.allows(&value) {
             return;
         }
         if matches!(measure.index, Index::Order) {
