@@ -17,6 +17,7 @@ mod retention;
 mod scripts;
 mod secrets;
 mod settings;
+mod steps;
 mod structure;
 mod system;
 mod tables;

@@ -58,7 +58,7 @@ async fn service(backend: Backend, options: Options) -> Option<Small> {
         }
         Backend::Postgres => {
             let database = SmallDatabase::create(96).await?;
-            (TestApp::on_postgres(&database.url, options).await, Disk::OfServer(database))
+            (TestApp::on_postgres(&database.url, options, |_| ()).await, Disk::OfServer(database))
         }
     };
     Some(Small { app, disk })

@@ -10,7 +10,8 @@ use hub_tests::{Backend, Call, SimulatedHub, Tenant, TestApp, on_each_database};
 use reqwest::header::ACCEPT;
 
 const RULES: &str = include_str!("../packaging/monitoring/alerts.yml");
-const DASHBOARD: &str = include_str!("../packaging/monitoring/dashboard.json");
+const DASHBOARDS: [&str; 2] =
+    [include_str!("../packaging/monitoring/dashboard.json"), include_str!("../packaging/monitoring/pipelines.json")];
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../packaging/monitoring")
@@ -40,11 +41,13 @@ async fn alerts_and_dashboard_use_metrics_that_exist(backend: Backend) {
     let text = app.client().get("/metrics").call().await.expect(200).body;
     let samples = text.lines().filter(|line| !line.starts_with('#')).collect::<Vec<_>>().join("\n");
     let served = names(&samples);
-    let missing: Vec<_> =
-        names(RULES).union(&names(DASHBOARD)).filter(|name| !served.contains(*name)).copied().collect();
+    let used: BTreeSet<&str> = DASHBOARDS.into_iter().chain([RULES]).flat_map(names).collect();
+    let missing: Vec<_> = used.difference(&served).collect();
     assert!(missing.is_empty(), "{missing:?} are not among {served:?}");
     assert!(samples.contains("hub_cloud_hubs 1\n"), "{samples}");
-    serde_json::from_str::<serde_json::Value>(DASHBOARD).expect("the dashboard is JSON");
+    for dashboard in DASHBOARDS {
+        serde_json::from_str::<serde_json::Value>(dashboard).expect("the dashboard is JSON");
+    }
 }
 
 #[tokio::test]

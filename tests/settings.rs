@@ -39,6 +39,8 @@ async fn wrong_setting_is_named_with_exit_code_3() {
         (&["--database-url", "postgres://u:hunter2@host:port/d"], "database-url"),
         (&["--tls-cert", &cert, "--tls-key", &key], &format!("tls-cert: {cert}")),
         (&["--tls-cert", &path("missing.pem"), "--tls-key", &key], &format!("tls-cert: {}", path("missing.pem"))),
+        (&["--allow-private-targets", "--outgoing-ca", &cert], "outgoing-ca"),
+        (&["--outgoing-ca", &path("missing.pem")], "outgoing-ca"),
         (&["--tls-cert", &path("armoured.pem"), "--tls-key", &key], &format!("tls-key: {key}")),
     ] {
         let (code, text) = serve(dir.path(), arguments, &[]).await;

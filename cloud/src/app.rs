@@ -18,17 +18,22 @@ use crate::core::Core;
 use crate::db::migrate::{self, Schema};
 use crate::db::{Db, postgres_name, sqlite_file};
 use crate::domain::accounts::{Accounts, Passwords};
+use crate::domain::dashboard::Dashboards;
 use crate::domain::desired_state;
 use crate::domain::hubs::{Changes, CredentialPermits, Hubs};
 use crate::domain::jobs::Jobs;
+use crate::domain::pipelines::{self, Engine, Pipelines};
 use crate::domain::recognition::Recognition;
+use crate::domain::registration_events::Pushes;
 use crate::domain::releases::Releases;
 use crate::domain::releases::files::{Files, OpenFilesError};
 use crate::domain::scan_config::ScanConfigs;
 use crate::domain::streams::{Channels, Publisher, Slots, Streams};
+use crate::domain::supplier_links::SupplierLinks;
 use crate::domain::update_policies::Policies;
 use crate::error::{Error, is_unavailable};
 use crate::ingest::{self, Commits, Ingest};
+use crate::outgoing::OutgoingSettingsError;
 use crate::replicas;
 use crate::sealing::{MasterKeyError, OpenError, Sealer, stored};
 use crate::storage::watch::Watch;
@@ -46,9 +51,13 @@ pub struct Inner {
     pub hubs: Hubs,
     pub releases: Releases,
     pub jobs: Jobs,
+    pub pipelines: Pipelines,
     pub policies: Policies,
     pub streams: Streams,
     pub scan_configs: ScanConfigs,
+    pub pushes: Pushes,
+    pub dashboards: Dashboards,
+    pub supplier_links: SupplierLinks,
 }
 
 /// The shared core is available directly: `app.db`, `app.clock` and so on.
@@ -92,7 +101,8 @@ macro_rules! parts {
 }
 
 parts!(recognition: Recognition, core: Core, authn: Authn, ingest: Ingest, accounts: Accounts, hubs: Hubs, releases: Releases);
-parts!(jobs: Jobs, policies: Policies, streams: Streams, scan_configs: ScanConfigs);
+parts!(jobs: Jobs, pipelines: Pipelines, policies: Policies, streams: Streams, scan_configs: ScanConfigs);
+parts!(dashboards: Dashboards, supplier_links: SupplierLinks);
 
 /// Why the service cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -103,6 +113,8 @@ pub enum StartError {
     DataDir { dir: String, source: std::io::Error },
     #[error(transparent)]
     MasterKey(#[from] MasterKeyError),
+    #[error(transparent)]
+    Outgoing(#[from] OutgoingSettingsError),
     #[error("database-url is not valid: {0}")]
     DatabaseUrl(#[from] sqlx::Error),
     #[error("the database does not respond: {0}; check database-url, and that the database is running")]
@@ -172,7 +184,7 @@ impl StartError {
             Self::MasterKey(MasterKeyError::Setting | MasterKeyError::Malformed(_) | MasterKeyError::Lost(_)) => true,
             // The database and the bus connect in the background, so an error here is about the
             // URL.
-            Self::DatabaseUrl(_) | Self::Bus(_) => true,
+            Self::DatabaseUrl(_) | Self::Bus(_) | Self::Outgoing(_) => true,
             Self::OtherMasterKey | Self::MissingMasterKey { .. } | Self::Tls { .. } => true,
             Self::Files(_) | Self::NewerDatabase => true,
             Self::DataDir { .. } | Self::MasterKey(MasterKeyError::File { .. }) => false,
@@ -292,7 +304,7 @@ impl Base {
         keys.load(&db, now).await.map_err(keys_error)?;
         let oidc = config.oidc.clone().map(Oidc::new).transpose().map_err(StartError::Oidc)?;
         let bus = Bus::open(config.bus.as_ref()).await?;
-        let core = Core::new(config, db, clock, sealer, bus);
+        let core = Core::new(config, db, clock, sealer, bus)?;
         let authn = Authn::new(core.clone(), keys, oidc);
         let accounts = Accounts { core: core.clone(), authn: authn.clone(), passwords: Arc::new(Passwords::new()) };
         Ok(Self { core, authn, accounts })
@@ -327,12 +339,16 @@ impl App {
         let Base { core, authn, accounts } = Base::on(config, db, clock).await?;
         let files = Files::open(&core.config.files)?;
 
-        let (commits, committed) = Commits::new(core.bus.is_shared());
+        let commits = Commits::default();
+        // Other replicas may follow a log that this one does not.
+        let (stream_follower, committed) = commits.follower(core.bus.is_shared());
         let recognition = Recognition::new(&core);
         let (ingest, writer) = ingest::queue(&core, commits.clone(), recognition.derived());
         let changes = Changes::new(core.metrics.hub_waits.clone(), core.bus.clone());
-        let channels = Channels::new(commits.clone());
+        let channels = Channels::new(stream_follower);
         let releases = Releases { core: core.clone(), files };
+        let pipelines = Pipelines::new(core.clone());
+        let (engine, read_logs, logs) = Engine::new(pipelines.clone(), &commits);
         let app = Self(Arc::new(Inner {
             accounts,
             hubs: Hubs {
@@ -342,6 +358,7 @@ impl App {
                 permits: CredentialPermits::new(),
             },
             jobs: Jobs { core: core.clone(), changes: changes.clone(), commits },
+            pipelines: pipelines.clone(),
             policies: Policies { core: core.clone(), changes: changes.clone(), releases: releases.clone() },
             streams: Streams {
                 core: core.clone(),
@@ -350,6 +367,9 @@ impl App {
                 slots: Slots::new(core.metrics.stream_subscribers.clone()),
             },
             scan_configs: ScanConfigs::new(core.clone()),
+            pushes: Pushes::new(core.clone()),
+            dashboards: Dashboards::new(core.clone()),
+            supplier_links: SupplierLinks::new(core.clone(), authn.clone()),
             core: core.clone(),
             authn: authn.clone(),
             ingest,
@@ -375,7 +395,14 @@ impl App {
         core.workers.spawn(key_shares::return_unused(authn));
         let (follow_announcements, announcements) = replicas::follow(core.clone());
         core.workers.spawn(follow_announcements);
-        let dispatch = core.bus.clone().dispatch(vec![records, desired_states, announcements]);
+        let (follow_pipelines, pipelines) = pipelines::follow(pipelines);
+        core.workers.spawn(follow_pipelines);
+        core.workers.spawn(read_logs);
+        if core.config.delivers {
+            core.workers.spawn(engine.run());
+        }
+        let subscriptions = vec![records, desired_states, announcements, pipelines, logs];
+        let dispatch = core.bus.clone().dispatch(subscriptions);
         let shutdown = core.shutdown.clone();
         core.workers.spawn(async move {
             shutdown.run_until_cancelled(dispatch).await;

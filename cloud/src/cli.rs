@@ -143,7 +143,8 @@ listens on 127.0.0.1:8080, or on a free port when that port is in use. Ctrl-C en
 Examples:
   hub-cloud demo
   hub-cloud demo --speed 10
-  hub-cloud demo --bluez";
+  hub-cloud demo --bluez
+  hub-cloud demo --send-to mqtt://127.0.0.1:1883      then: mosquitto_sub -v -t 'hub-demo/#'";
 
 const UNLOCK_HELP: &str = "\
 Examples:

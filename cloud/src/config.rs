@@ -40,6 +40,8 @@ const HUB_REPORTS_PER_MINUTE: i64 = 120;
 const OWN_PROGRAM: &str = "/proc/self/exe";
 
 /// One for each processor, and 2 at least: a tenant may use half of them.
+const DEFAULT_DELIVERY_SLOTS: usize = 128;
+
 fn default_script_processes() -> usize {
     std::thread::available_parallelism().map_or(2, |threads| threads.get().clamp(2, 256))
 }
@@ -65,18 +67,25 @@ pub struct Config {
     pub body_memory_bytes: usize,
     /// Script processes at a time.
     pub script_processes: usize,
+    /// Whether this process works on pipelines; no setting.
+    pub delivers: bool,
+    /// Messages of pipelines that this replica works on at a time.
+    pub delivery_slots: usize,
     /// What is started for a script; no setting.
     pub script_program: PathBuf,
     pub hub_token_lifetime: Duration,
     pub hub_refresh_lifetime: Duration,
     pub builtin_login: bool,
     pub registration: RegistrationPolicy,
+    /// Whether the platform approves what tenants change of their OAuth configuration.
+    pub require_approval: bool,
     pub oidc: Option<OidcConfig>,
     pub mail: Option<MailConfig>,
     pub cors_origins: Vec<HeaderValue>,
     pub trusted_proxies: Vec<IpNet>,
     pub files: FilesConfig,
     pub release_keys: PathBuf,
+    pub outgoing: OutgoingConfig,
     pub retention: RetentionConfig,
     pub quotas: QuotaConfig,
     /// 0 for none.
@@ -146,6 +155,16 @@ pub enum RegistrationPolicy {
     Invited,
     /// Nobody; accounts are created on the command line
     Closed,
+}
+
+/// Calls to addresses that tenants choose.
+#[derive(Clone, Debug, Default)]
+pub struct OutgoingConfig {
+    pub allow_private_targets: bool,
+    /// None: the name servers of the system.
+    pub resolver: Option<SocketAddr>,
+    /// Authorities beside those of the system.
+    pub ca: Option<PathBuf>,
 }
 
 #[derive(Clone, Debug)]
@@ -244,6 +263,10 @@ impl Config {
         if !(2..=256).contains(&script_processes) {
             return Err(ConfigError("script-processes must be 2 to 256".into()));
         }
+        let delivery_slots = flags.delivery_slots.or(file.delivery_slots).unwrap_or(DEFAULT_DELIVERY_SLOTS);
+        if !(4..=4096).contains(&delivery_slots) {
+            return Err(ConfigError("delivery-slots must be 4 to 4096".into()));
+        }
         let oidc = oidc(
             flags.oidc_issuer.or(file.oidc_issuer),
             flags.oidc_audience.or(file.oidc_audience),
@@ -279,6 +302,8 @@ impl Config {
             hub_reports_per_minute: HUB_REPORTS_PER_MINUTE,
             body_memory_bytes: (body_memory_mib as usize) << 20,
             script_processes,
+            delivers: true,
+            delivery_slots,
             script_program: PathBuf::from(OWN_PROGRAM),
             hub_token_lifetime: lifetime(
                 "hub-token-lifetime",
@@ -291,6 +316,7 @@ impl Config {
                 file.hub_refresh_lifetime.as_deref().unwrap_or("30d"),
             )?,
             builtin_login,
+            require_approval: flags.require_approval.or(file.require_approval).unwrap_or(false),
             registration: flags.registration.or(file.registration).unwrap_or_default(),
             oidc,
             mail,
@@ -298,6 +324,11 @@ impl Config {
             trusted_proxies: networks(flags.trusted_proxies.or(file.trusted_proxies).as_deref().unwrap_or_default())?,
             files,
             release_keys,
+            outgoing: OutgoingConfig {
+                allow_private_targets: flags.allow_private_targets.or(file.allow_private_targets).unwrap_or_default(),
+                resolver: flags.resolver.or(file.resolver),
+                ca: flags.outgoing_ca.or(file.outgoing_ca),
+            },
             retention,
             quotas,
             storage_reserve_bytes: flags

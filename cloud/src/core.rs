@@ -14,6 +14,7 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::db::Db;
 use crate::metrics::Metrics;
+use crate::outgoing::{Outgoing, OutgoingSettingsError};
 use crate::revisions::Revisions;
 use crate::scripts::Scripts;
 use crate::sealing::Sealer;
@@ -36,6 +37,8 @@ pub struct Inner {
     pub bodies: Bodies,
     /// The processes that run scripts of tenants.
     pub scripts: Scripts,
+    /// Calls to addresses that tenants chose.
+    pub outgoing: Outgoing,
     /// How often hubs and logins may cause a write.
     pub turns: WriteTurns,
     /// Of the device catalogs: what recognises and reads devices.
@@ -58,12 +61,13 @@ impl Deref for Core {
 }
 
 impl Core {
-    pub fn new(config: Config, db: Db, clock: Clock, sealer: Sealer, bus: Bus) -> Self {
+    pub fn new(config: Config, db: Db, clock: Clock, sealer: Sealer, bus: Bus) -> Result<Self, OutgoingSettingsError> {
         let bodies = Bodies::new(config.body_memory_bytes);
         let reports_per_minute = config.hub_reports_per_minute;
         let metrics = Metrics::new();
         let scripts = Scripts::new(config.script_program.clone(), config.script_processes, metrics.clone());
-        Self(Arc::new(Inner {
+        let outgoing = Outgoing::new(&config.outgoing, metrics.clone())?;
+        Ok(Self(Arc::new(Inner {
             config,
             db,
             clock,
@@ -73,12 +77,13 @@ impl Core {
             storage: Storage::default(),
             bodies,
             scripts,
+            outgoing,
             turns: WriteTurns::new(reports_per_minute),
             catalog_revisions: Revisions::default(),
             task_wake: Notify::new(),
             shutdown: CancellationToken::new(),
             stop_ingest: CancellationToken::new(),
             workers: TaskTracker::new(),
-        }))
+        })))
     }
 }

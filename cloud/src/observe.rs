@@ -1,12 +1,14 @@
-//! Keeps the metrics current that no request counts: hubs, background work, connections. Gives back
+//! Keeps the metrics current that no request counts: hubs, background work, connections,
+//! pipelines. Gives back
 //! the memory that the database no longer needs.
 
 use std::time::Duration;
 
 use crate::app::App;
-use crate::domain::hubs;
+use crate::domain::{hubs, pipelines};
 use crate::error::Result;
 use crate::metrics::{InLane, OfPool};
+use crate::outbox;
 use crate::tasks;
 use crate::upkeep::LANES;
 
@@ -55,6 +57,15 @@ pub async fn once(app: &App) -> Result<()> {
         let delay = waiting.map_or(0, |waiting| now.as_secs() - waiting.oldest.as_secs());
         metrics.task_delay_seconds.get_or_create(&lane).set(delay);
     }
+    let (pending, oldest) = outbox::backlog(&mut conn).await?;
+    metrics.registration_events_pending.set(pending);
+    let age = oldest.map_or(0, |oldest| now.as_secs() - oldest.as_secs());
+    metrics.registration_event_age_seconds.set(age);
+    let overview = pipelines::overview(&mut conn, now).await?;
+    for (status, count) in overview.by_status {
+        metrics.pipelines.count(status, count);
+    }
+    metrics.pipelines.lag_seconds.set(overview.lag_seconds);
     let (hubs, online) = hubs::count_all(&mut conn, now).await?;
     metrics.hubs.set(hubs);
     metrics.hubs_online.set(online);

@@ -31,6 +31,10 @@ pub struct WriteTurns {
     pub refreshes: Turns,
     /// A login's refreshes of its token, which are counted in the database.
     pub logins: Turns,
+    /// A person's links to suppliers, which ask the suppliers' servers about themselves.
+    pub supplier_links: Turns,
+    /// What a supplier tells in signed messages.
+    pub webhooks: Turns,
     /// A tenant's dry runs of reprocessing, which write nothing and read much.
     pub dry_runs: Turns,
 }
@@ -42,6 +46,8 @@ impl WriteTurns {
             job_events: Turns::new(600),
             refreshes: Turns::uncounted(),
             logins: Turns::uncounted(),
+            supplier_links: Turns::uncounted(),
+            webhooks: Turns::new(600),
             dry_runs: Turns::uncounted(),
         }
     }

@@ -8,12 +8,12 @@ use serde_json::json;
 use crate::app::App;
 use crate::db::{Db, partitions};
 use crate::domain::{
-    accounts, ble_reprocess, certificates, device_history, device_instances, hubs, jobs, releases, unknown_advertisers,
-    update_policies,
+    accounts, ble_reprocess, bundles, certificates, dashboard, device_history, device_instances, hubs, jobs, notices,
+    pipelines, releases, supplier_links, unknown_advertisers, update_policies,
 };
 use crate::error::{Error, Result};
 use crate::tasks::{self, Done, Lane, NewTask, Task};
-use crate::{ingest, mail, retention};
+use crate::{ingest, mail, outbox, retention};
 
 const UPLOAD_KEYS: &str = "upkeep.upload_keys";
 const LOGINS: &str = "upkeep.logins";
@@ -30,6 +30,11 @@ const SENSOR_ROLLUPS: &str = "upkeep.sensor_rollups";
 const OLD_ROLLUPS: &str = "upkeep.old_rollups";
 const UNKNOWN_ADVERTISERS: &str = "upkeep.unknown_advertisers";
 const UPLOAD_PACES: &str = "upkeep.upload_paces";
+const NOTICES: &str = "upkeep.notices";
+const OLD_NOTICES: &str = "upkeep.old_notices";
+const BLE_MINUTES: &str = "upkeep.ble_minutes";
+const OLD_BLE_MINUTES: &str = "upkeep.old_ble_minutes";
+const SUPPLIER_LINKS: &str = "upkeep.supplier_links";
 
 const KINDS: &[&str] = &[
     UPLOAD_KEYS,
@@ -47,6 +52,11 @@ const KINDS: &[&str] = &[
     SENSOR_ROLLUPS,
     OLD_ROLLUPS,
     UNKNOWN_ADVERTISERS,
+    NOTICES,
+    OLD_NOTICES,
+    BLE_MINUTES,
+    OLD_BLE_MINUTES,
+    SUPPLIER_LINKS,
 ];
 
 const EVERY_SECS: i64 = 3600;
@@ -56,6 +66,10 @@ const HUB_JOBS_EVERY_SECS: i64 = 10;
 const UPLOAD_PACES_EVERY_SECS: i64 = 60;
 /// Values of devices that are in no rollup yet are read one by one.
 const SENSOR_ROLLUPS_EVERY_SECS: i64 = 600;
+/// How soon somebody is told of what happens.
+const NOTICES_EVERY_SECS: i64 = 15;
+/// What is not counted yet is read by each summary.
+const BLE_MINUTES_EVERY_SECS: i64 = 60;
 /// How soon a rollout continues.
 const UPDATE_POLICIES_EVERY_SECS: i64 = 3;
 /// Jobs that one run expires, each in its own transaction.
@@ -73,6 +87,8 @@ const UPKEEP_LANE: &str = "upkeep";
 const JOBS_LANE: &str = "jobs";
 const ROLLOUTS_LANE: &str = "rollouts";
 const ROLLUPS_LANE: &str = "rollups";
+const NOTICES_LANE: &str = "notices";
+const MINUTES_LANE: &str = "ble_minutes";
 
 /// All lanes of background work. `runners` limits the tasks of a lane that one replica runs at
 /// once.
@@ -81,11 +97,17 @@ pub const LANES: &[Lane] = &[
     Lane { name: JOBS_LANE, runners: 1 },
     Lane { name: ROLLOUTS_LANE, runners: 1 },
     Lane { name: ROLLUPS_LANE, runners: 1 },
+    Lane { name: NOTICES_LANE, runners: 1 },
+    Lane { name: MINUTES_LANE, runners: 1 },
     Lane { name: retention::LANE, runners: 1 },
     Lane { name: ble_reprocess::LANE, runners: 1 },
+    Lane { name: bundles::LANE, runners: 1 },
     Lane { name: device_instances::LANE, runners: 1 },
     Lane { name: mail::LANE, runners: 4 },
     Lane { name: accounts::LANE, runners: 2 },
+    Lane { name: outbox::LANE, runners: 16 },
+    Lane { name: supplier_links::LANE, runners: 8 },
+    Lane { name: notices::WEBHOOKS_LANE, runners: 8 },
 ];
 
 fn lane_of(kind: &str) -> &'static str {
@@ -93,6 +115,8 @@ fn lane_of(kind: &str) -> &'static str {
         HUB_JOBS => JOBS_LANE,
         UPDATE_POLICIES => ROLLOUTS_LANE,
         SENSOR_ROLLUPS => ROLLUPS_LANE,
+        NOTICES => NOTICES_LANE,
+        BLE_MINUTES => MINUTES_LANE,
         kind if retention::KINDS.contains(&kind) => retention::LANE,
         _ => UPKEEP_LANE,
     }
@@ -122,8 +146,12 @@ pub async fn perform(app: App, task: Task) -> Result<Done> {
         kind if KINDS.contains(&kind) => perform_upkeep(&app, kind).await,
         kind if retention::KINDS.contains(&kind) => retention::perform(&app, kind).await,
         ble_reprocess::RUN => ble_reprocess::perform(&app, &app.parts().recognition, &task).await,
+        bundles::WITHDRAW => bundles::perform_withdrawal(&app, &app.parts().hubs.changes, &task.payload).await,
         device_instances::KEY_WAS_SET => ble_reprocess::begin_for_key(&app, &task.payload).await,
         mail::SEND => mail::send(&app, &task.payload).await,
+        notices::WEBHOOKS => notices::perform_webhooks(&app, &task).await,
+        outbox::PUSH => app.parts().pushes.perform(&task.payload).await,
+        supplier_links::REVOKE => supplier_links::perform(&app.parts().supplier_links, &task).await,
         accounts::FORGOT => accounts::perform_forgot(&app.parts().accounts, &task.payload).await,
         // A newer replica may know this kind and run the task later.
         _ => Err(Error::internal("this version does not know this kind of work")),
@@ -159,6 +187,14 @@ async fn perform_upkeep(app: &App, kind: &str) -> Result<Done> {
         SENSOR_ROLLUPS => device_history::roll_up(app).await?,
         OLD_ROLLUPS => device_history::forget(app, now, CHUNK).await? >= CHUNK.unsigned_abs(),
         UNKNOWN_ADVERTISERS => unknown_advertisers::forget(db, now, CHUNK).await? >= CHUNK.unsigned_abs(),
+        // Notices wait until there is room for them.
+        NOTICES if app.storage.is_full() => false,
+        // Pipelines that fail are told of here.
+        NOTICES => notices::scan(app, &failing_pipelines(app).await?).await?,
+        OLD_NOTICES => notices::upkeep(app, now, CHUNK).await?,
+        BLE_MINUTES => dashboard::roll_up(app).await?,
+        SUPPLIER_LINKS => supplier_links::upkeep(db, now, CHUNK).await?,
+        OLD_BLE_MINUTES => dashboard::forget(db, now, CHUNK).await? >= CHUNK.unsigned_abs(),
         _ => return Err(Error::internal("no such kind of upkeep")),
     };
     let pause_secs = match kind {
@@ -166,9 +202,33 @@ async fn perform_upkeep(app: &App, kind: &str) -> Result<Done> {
         UPDATE_POLICIES => UPDATE_POLICIES_EVERY_SECS,
         UPLOAD_PACES => UPLOAD_PACES_EVERY_SECS,
         SENSOR_ROLLUPS => SENSOR_ROLLUPS_EVERY_SECS,
+        NOTICES => NOTICES_EVERY_SECS,
+        BLE_MINUTES => BLE_MINUTES_EVERY_SECS,
         _ => EVERY_SECS,
     };
     Ok(Done::Again(if has_more { now } else { now.plus_secs(pause_secs) }))
+}
+
+async fn failing_pipelines(app: &App) -> Result<Vec<notices::FailingPipeline>> {
+    let mut conn = app.db.read().await?;
+    let failing = pipelines::failing(&mut conn).await?;
+    let losing = pipelines::losing(&mut conn, app.clock.now()).await?;
+    let fails = |row: pipelines::FailingRow| notices::FailingPipeline {
+        tenant_uuid: row.tenant_uuid,
+        pipeline_uuid: row.pipeline_uuid,
+        name: row.name,
+        trouble: notices::Trouble::Fails { since: row.failing_since, error: row.last_error.unwrap_or_default() },
+    };
+    let has_lost = |row: pipelines::LosingRow| notices::FailingPipeline {
+        tenant_uuid: row.tenant_uuid,
+        pipeline_uuid: row.pipeline_uuid,
+        name: row.name,
+        trouble: notices::Trouble::HasLost {
+            from: Timestamp::from_micros(row.lost_from.saturating_add(1)),
+            to: Timestamp::from_micros(row.lost_to.saturating_add(1)),
+        },
+    };
+    Ok(failing.into_iter().map(fails).chain(losing.into_iter().map(has_lost)).collect())
 }
 
 async fn delete_upload_keys(db: &Db, before: Timestamp) -> Result<u64> {

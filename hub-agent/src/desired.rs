@@ -22,9 +22,10 @@ use crate::identity::{Credentials, StateDir};
 use crate::jobs::{RequestedJob, RequestedJobs};
 use crate::pauses::{self, Pauses};
 
-type Roles = BTreeMap<String, AdapterRole>;
+pub type Roles = BTreeMap<String, AdapterRole>;
 
 const ROLES_FILE: &str = "adapter-roles.json";
+const WITHHELD_FILE: &str = "events-withheld.json";
 
 /// How long the service is asked to hold the request.
 const HOLD: Duration = Duration::from_secs(55);
@@ -57,6 +58,8 @@ struct Settings {
     adapter_roles: BTreeMap<String, Value>,
     #[serde(default)]
     uploads: Value,
+    #[serde(default)]
+    withhold_events: Value,
 }
 
 /// The last known roles, for a start without the service.
@@ -68,16 +71,44 @@ pub fn load_roles(state_dir: &StateDir) -> Roles {
     })
 }
 
+/// Whether events were withheld when the service was last asked.
+pub fn load_withheld(state_dir: &StateDir) -> bool {
+    state_dir.path().join(WITHHELD_FILE).exists()
+}
+
+/// Follows whether events are withheld, and stores it, so that a hub that starts without the
+/// service reports nothing that its owner does not want.
+async fn follow_withheld(state_dir: &StateDir, withheld: &watch::Sender<bool>, now: bool) {
+    let is_changed = withheld.send_if_modified(|before| std::mem::replace(before, now) != now);
+    if !is_changed {
+        return;
+    }
+    let stored = match now {
+        true => state_dir.replace(WITHHELD_FILE, b"true".to_vec()).await,
+        false => state_dir.remove(WITHHELD_FILE).await,
+    };
+    match (stored, now) {
+        (Err(error), _) => {
+            tracing::warn!(%error, "whether events are withheld cannot be written; a restart forgets it")
+        }
+        (Ok(()), true) => tracing::info!("the owner has not consented; no BLE events are reported"),
+        (Ok(()), false) => tracing::info!("the owner has consented; BLE events are reported"),
+    }
+}
+
+/// The parts of the desired state, for those who follow them.
+pub struct Parts {
+    pub roles: watch::Sender<Roles>,
+    pub jobs: watch::Sender<RequestedJobs>,
+    pub pauses: watch::Sender<Pauses>,
+    pub scan_config_revision: watch::Sender<Option<i64>>,
+    /// Whether no BLE events are to be reported.
+    pub withheld: watch::Sender<bool>,
+}
+
 /// Follows the desired state until it is dropped.
-pub async fn follow(
-    service: Arc<Service>,
-    state_dir: Arc<StateDir>,
-    roles: watch::Sender<Roles>,
-    jobs: watch::Sender<RequestedJobs>,
-    pauses: watch::Sender<Pauses>,
-    scan_config_revision: watch::Sender<Option<i64>>,
-    request_timeout: Duration,
-) {
+pub async fn follow(service: Arc<Service>, state_dir: Arc<StateDir>, parts: Parts, request_timeout: Duration) {
+    let Parts { roles, jobs, pauses, scan_config_revision, withheld } = parts;
     let mut access = service.access();
     let mut backoff = BACKOFF;
     let mut seen: Option<(HubUuid, String)> = None;
@@ -116,6 +147,8 @@ pub async fn follow(
                         is_changed
                     });
                     scan_config_revision.send_replace(state.scan_config_revision.as_i64());
+                    let is_withheld = state.settings.withhold_events.as_bool().unwrap_or(false);
+                    follow_withheld(&state_dir, &withheld, is_withheld).await;
                     let given = UploadPauses::deserialize(&state.settings.uploads).ok();
                     pauses::follow(&state_dir, &pauses, given).await;
                     apply(state, &state_dir, &roles).await;

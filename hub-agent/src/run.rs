@@ -68,6 +68,7 @@ pub async fn run(args: RunArgs, outbox: Outbox) -> Result<(), Failure> {
     let radio = ble::start(radio_source(&args), radio_config, cancel.child_token())
         .map_err(|error| Failure::Config(error.to_string()))?;
     radio.roles.send_replace(desired::load_roles(&state_dir));
+    let (withheld, is_withheld) = watch::channel(desired::load_withheld(&state_dir));
     let (pauses, known_pauses) = watch::channel(pauses::load(state_dir.path()));
     let interval = args.spool.upload_interval.0;
     let mut uplink = Uplink::new(service.clone(), spool.clone(), clock.clone(), known_pauses.clone(), interval);
@@ -93,7 +94,8 @@ pub async fn run(args: RunArgs, outbox: Outbox) -> Result<(), Failure> {
 
     let listeners = ble::socket::Listeners::new(Some(selections));
     let intake_beat = pulses.register("intake", Duration::from_secs(90));
-    let mut intake = tokio::spawn(intake(radio.heard, listeners.clone(), spool.clone(), intake_beat, cancel.clone()));
+    let mut intake =
+        tokio::spawn(intake(radio.heard, listeners.clone(), spool.clone(), is_withheld, intake_beat, cancel.clone()));
     // Longer than the largest upload on the slowest connection, with a renewal of the token.
     let uplink_beat = pulses.register("uplink", 4 * args.service.request_timeout.0 + Duration::from_secs(1_200));
     let uplinking = tokio::spawn({
@@ -129,15 +131,14 @@ pub async fn run(args: RunArgs, outbox: Outbox) -> Result<(), Failure> {
     });
     start("adapters", Box::pin(desired::report_adapters(service.clone(), radio.adapters)));
     start("desired state", {
-        Box::pin(desired::follow(
-            service.clone(),
-            state_dir.clone(),
-            radio.roles,
-            requests,
+        let parts = desired::Parts {
+            roles: radio.roles,
+            jobs: requests,
             pauses,
-            wanted_revision,
-            args.service.request_timeout.0,
-        ))
+            scan_config_revision: wanted_revision,
+            withheld,
+        };
+        Box::pin(desired::follow(service.clone(), state_dir.clone(), parts, args.service.request_timeout.0))
     });
     start("scan configuration", {
         let (service, state_dir) = (service.clone(), state_dir.clone());
@@ -304,6 +305,7 @@ async fn intake(
     mut heard: ble::HeardReceiver,
     listeners: ble::socket::Listeners,
     spool: Spool,
+    is_withheld: watch::Receiver<bool>,
     beat: Beat,
     cancel: CancellationToken,
 ) -> Result<(), SpoolStopped> {
@@ -313,7 +315,9 @@ async fn intake(
         let Ok(items) = tokio::time::timeout(Duration::from_secs(20), heard.next()).await else { continue };
         let Some(items) = items else { break };
         listeners.send(&items);
-        spool.append(items).await?;
+        if !*is_withheld.borrow() {
+            spool.append(items).await?;
+        }
         let lost = heard.dropped();
         if lost > lost_before {
             spool.lost(lost - lost_before).await?;

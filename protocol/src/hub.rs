@@ -143,6 +143,9 @@ pub struct HubSettings {
     /// When the hub uploads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uploads: Option<UploadPauses>,
+    /// Whether the hub reports no BLE events: its owner has not consented to it.
+    #[serde(default)]
+    pub withhold_events: bool,
 }
 
 /// The pauses between the uploads of a hub. They follow from the limit of its tenant and the number

@@ -47,7 +47,7 @@ impl Trials {
             let body: String = reply.body.chars().take(300).collect();
             self.faults.push(format!("{}: {what}: {fault}: {} {body}", self.backend, reply.status));
         }
-        self.answers.push((what, reply.status.as_u16()));
+        self.answers.push((without_uuids(&what), reply.status.as_u16()));
     }
 }
 
@@ -85,6 +85,21 @@ fn rejects_a_record(reply: &Reply) -> bool {
     reply.status == 201 && body["data"]["rejected"].as_array().is_some_and(|rejected| !rejected.is_empty())
 }
 
+/// Objects have other ids on the other database.
+fn without_uuids(text: &str) -> String {
+    let (mut without, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some(first) = rest.chars().next() {
+        let is_uuid = rest.get(..36).is_some_and(|head| uuid::Uuid::try_parse(head).is_ok());
+        if is_uuid {
+            without.push_str("(uuid)");
+        } else {
+            without.push(first);
+        }
+        rest = rest.get(if is_uuid { 36 } else { first.len_utf8() }..).unwrap_or_default();
+    }
+    without
+}
+
 /// Runs the trials on both databases, at the same time, and requires the same answers of both.
 pub async fn on_both_databases(run: impl AsyncFn(&World, &mut Trials)) {
     let (sqlite, postgres) = tokio::join!(trials_on(Backend::Sqlite, &run), async {
@@ -117,11 +132,18 @@ async fn trials_on(backend: Backend, run: impl AsyncFn(&World, &mut Trials)) -> 
 /// A request of the rightful caller with this body in place of a good one.
 async fn with_body(world: &World, operation: &Operation, body: impl Into<reqwest::Body>) -> RequestBuilder {
     let request = world.request_without_body(&world.rightful_caller(operation), operation, Objects::Real).await;
-    request.header(CONTENT_TYPE, "application/json").body(body)
+    let body = body.into();
+    let signed = World::signed(operation, request, body.as_bytes().unwrap_or_default());
+    signed.header(CONTENT_TYPE, "application/json").body(body)
 }
 
 fn with_bodies() -> impl Iterator<Item = (Operation, &'static Value)> {
     operations().into_iter().filter_map(|operation| operation.body_schema().map(|schema| (operation, schema)))
+}
+
+/// Whether all of the body may be left out.
+fn is_optional(operation: &Operation) -> bool {
+    operation.path.ends_with("/resume") || operation.path.ends_with("/dlq/retry")
 }
 
 fn is_upload(operation: &Operation) -> bool {
@@ -164,6 +186,9 @@ async fn body_that_is_not_json_is_refused() {
                 bodies.push(("cut off", good.as_bytes()[..end].to_vec()));
             }
             for (what, body) in bodies {
+                if body.is_empty() && is_optional(&operation) {
+                    continue;
+                }
                 let what = format!("{}: {what}", operation.name());
                 trials.send(what, with_body(world, &operation, body).await, Expect::Status(400)).await;
             }
@@ -386,6 +411,9 @@ async fn zip_bomb_or_wrong_content_encoding_is_refused() {
                 ("two encodings", "gzip, gzip", gzip(&gzipped), 415),
             ];
             for (what, encoding, body, status) in packed {
+                if body.is_empty() && is_optional(&operation) {
+                    continue;
+                }
                 let status = if is_upload(&operation) { status } else { 415 };
                 let what = format!("{}: {what}", operation.name());
                 let request = with_body(world, &operation, body).await.header(CONTENT_ENCODING, encoding);

@@ -6,6 +6,8 @@ use hub_tests::{Backend, Call, SimulatedHub, Tenant, TestApp, on_each_database};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::pipelines;
+
 pub const ROUTE: &str = "/tenant/ble/route";
 
 pub async fn put(tenant: &Tenant, body: &Value) -> Value {
@@ -26,6 +28,7 @@ async fn route_is_replaced_as_a_whole(backend: Backend) {
     let hub = SimulatedHub::claim(&tenant).await;
     let model = make_model(&tenant, "Thermometer").await;
     let device = make_device(&tenant, model, json!({"address": "C4:11:00:00:00:01"})).await;
+    let pipeline = pipelines::made(&tenant.client, &pipelines::http()).await["pipelineUuid"].clone();
     let rules = json!([
         {"layer": "HUB", "match": {"companyId": "004C", "minRssiDbm": -128}, "action": "DROP"},
         {"layer": "HUB", "match": {"deviceUuid": model, "hubUuid": hub.hub_uuid}, "action": "ON_CHANGE",
@@ -33,7 +36,7 @@ async fn route_is_replaced_as_a_whole(backend: Backend) {
         {"layer": "HUB", "match": {"known": false}, "action": "WINDOW", "everySeconds": 86_400},
         {"layer": "HUB", "match": {"serviceUuid": "6E400001-B5A3-F393-E0A9-E50E24DCCA9E"}, "action": "SAMPLE", "everySeconds": 1},
         {"layer": "CLOUD", "match": {"deviceInstanceId": device["deviceInstanceId"]}, "action": "FORWARD",
-         "pipelineUuids": [Uuid::nil()]},
+         "pipelineUuids": [pipeline]},
         {"layer": "CLOUD", "action": "DROP"},
     ]);
     let made = put(&tenant, &json!({"rules": rules, "otherwise": "DROP"})).await;
@@ -88,6 +91,7 @@ async fn what_makes_no_sense_is_refused_by_its_place() {
         (hub_rule("ON_CHANGE", json!({"quantities": {"humidity": -1}})), "quantities.humidity"),
         (hub_rule("FORWARD", json!({"quantities": {"humidity": 1}})), "quantities"),
         (hub_rule("FORWARD", json!({"pipelineUuids": [Uuid::nil()]})), "pipelineUuids"),
+        (json!({"layer": "CLOUD", "action": "FORWARD", "pipelineUuids": [Uuid::nil()]}), "pipelineUuids[0]"),
         (hub_rule("FORWARD", json!({"every": 5})), "every"),
         (hub_rule("SOMETIMES", json!({})), "action"),
         (json!({"layer": "CLOUD", "action": "SAMPLE", "everySeconds": 5}), "action"),

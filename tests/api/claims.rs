@@ -224,7 +224,8 @@ async fn claim_code_status_follows_its_order_of_precedence(backend: Backend) {
     assert_eq!((&pending["maxUses"], &pending["useCount"], &pending["note"]), (&json!(1), &json!(0), &Value::Null));
     tick();
     let until = start.plus_secs(100);
-    let bundle = uuid::Uuid::new_v4();
+    let made = tenant.client.post("/tenant/supplier-bundles").json(&json!({"name": "Hall"})).call().await.expect(200);
+    let bundle = made.data::<Value>()["bundleUuid"].clone();
     let expiring = make(&tenant, json!({"expiresAt": until, "note": " a\nb ", "bundleUuid": bundle})).await;
     assert_eq!((&expiring["expiresAt"], &expiring["note"]), (&json!(until), &json!("a\nb")));
     assert_eq!(expiring["bundleUuid"], json!(bundle));
@@ -292,6 +293,7 @@ async fn invalid_field_of_a_claim_code_is_refused_by_name(backend: Backend) {
         ("expiresAt", json!({"expiresAt": "tomorrow"})),
         ("expiresAt", json!({"expiresAt": 12})),
         ("bundleUuid", json!({"bundleUuid": "x"})),
+        ("bundleUuid", json!({"bundleUuid": uuid::Uuid::new_v4()})),
         ("ownerUserUuid", json!({"ownerUserUuid": 1})),
         ("hubIdentifier", json!({"hubIdentifier": "x".repeat(201)})),
         ("hubIdentifier", json!({"hubIdentifier": "a\nb"})),

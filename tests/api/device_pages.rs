@@ -30,9 +30,16 @@ pub fn dim(action_id: &str) -> Value {
 }
 
 /// An action of an external endpoint.
-pub fn on(action_id: &str) -> Value {
-    let transport = json!({"kind": "HTTP", "externalEndpointId": Uuid::new_v4(), "path": "/on", "method": "POST"});
+pub fn on(action_id: &str, endpoint: Uuid) -> Value {
+    let transport = json!({"kind": "HTTP", "externalEndpointId": endpoint, "path": "/on", "method": "POST"});
     json!({"actionId": action_id, "name": "On", "transport": transport})
+}
+
+/// A new external endpoint.
+pub async fn endpoint(client: &Client) -> Uuid {
+    let body = json!({"name": "Lamps", "baseUrl": "https://lamps.invalid/", "verify_method": "DNS_TXT"});
+    let made: Value = client.post("/tenant/external-endpoints").json(&body).call().await.expect(200).data();
+    made["id"].as_str().and_then(|id| id.parse().ok()).expect("a uuid")
 }
 
 pub async fn define(client: &Client, body: &Value) -> Value {
@@ -45,7 +52,7 @@ async fn form_is_kept_in_its_order_and_counts_its_revisions(backend: Backend) {
     let tenant = Tenant::create(&app.client()).await;
     let client = &tenant.client;
     let device_uuid = device(client).await;
-    let endpoint = Uuid::new_v4();
+    let endpoint = endpoint(client).await;
     // Members are shown in the order of the text, so it is sent and compared as text.
     let fields = r#"{"type":"object","properties":{"zone":{"type":"string"},"area":true},"required":["zone"]}"#;
     let body = format!(
@@ -150,7 +157,7 @@ async fn action_is_defined_once_and_changed(backend: Backend) {
     // Without the parameter, the value of the step would have a place that nothing fills.
     let refused = client.patch(&one).json(&json!({"parameters": {}})).call().await.expect(400).problem();
     assert_eq!(refused.errors[0].field, "transport.steps[0].value");
-    let http = on("x")["transport"].clone();
+    let http = on("x", endpoint(client).await)["transport"].clone();
     let changes = json!({
         "parameters": {}, "transport": http, "confirm": true, "description": "All", "deviceUuid": Uuid::nil()
     });
@@ -160,7 +167,7 @@ async fn action_is_defined_once_and_changed(backend: Backend) {
     assert_eq!(patch(client, &one, &json!({"description": ""})).await["description"], Value::Null);
     client.patch(&one).json(&json!({"deviceUuid": Uuid::new_v4()})).call().await.expect(404);
 
-    let newest = define(client, &on("z")).await;
+    let newest = define(client, &on("z", endpoint(client).await)).await;
     let listed = get(client, &format!("{ACTIONS}?supplierUuid={}", tenant.tenant_uuid)).await;
     assert_eq!((&listed[0], &listed[1]["actionId"]), (&newest, &json!("lamp.dim_1-a")));
     assert_eq!(get(client, ACTIONS).await, listed);
@@ -175,13 +182,51 @@ on_each_database!(of_two_actions_of_one_id_one_is_made);
 async fn of_two_actions_of_one_id_one_is_made(backend: Backend) {
     let app = TestApp::new(backend).await;
     let tenant = Tenant::create(&app.client()).await;
+    let endpoint = endpoint(&tenant.client).await;
     for round in 0..5 {
-        let body = on(&format!("on-{round}"));
+        let body = on(&format!("on-{round}"), endpoint);
         let requests = (0..4).map(|_| tenant.client.post(ACTIONS).json(&body).call());
         let mut statuses: Vec<u16> = join_all(requests).await.iter().map(|reply| reply.status.as_u16()).collect();
         statuses.sort_unstable();
         assert_eq!(statuses, [201, 409, 409, 409]);
     }
+}
+
+on_each_database!(endpoints_that_are_named_are_the_tenants);
+async fn endpoints_that_are_named_are_the_tenants(backend: Backend) {
+    let app = TestApp::new(backend).await;
+    let tenant = Tenant::create(&app.client()).await;
+    let client = &tenant.client;
+    let device_uuid = device(client).await;
+    let other = Tenant::create(&app.client()).await;
+    let (own, foreign) = (endpoint(client).await, endpoint(&other.client).await);
+    let form = |endpoint: Uuid| {
+        let submit = |id: &str, to: Uuid| json!({"id": id, "title": "x", "submit": {"externalEndpointId": to, "path": "/", "method": "GET"}});
+        let config = json!({"steps": [submit("a", own), {"id": "b", "title": "x"}, submit("c", endpoint)]});
+        json!({"deviceUuid": device_uuid, "kind": "SETUP", "name": "x", "configJson": config})
+    };
+    let ui = format!("{UIS}/{}", post(client, UIS, &form(own)).await["deviceUiId"]);
+    let action = format!("{ACTIONS}/on");
+    define(client, &on("on", own)).await;
+    for missing in [foreign, Uuid::new_v4(), Uuid::nil()] {
+        let (config, transport) = (form(missing)["configJson"].take(), on("x", missing)["transport"].take());
+        for (request, field) in [
+            (client.post(UIS).json(&form(missing)), "configJson.steps[2].submit.externalEndpointId"),
+            (client.patch(&ui).json(&json!({"configJson": config})), "configJson.steps[2].submit.externalEndpointId"),
+            (client.post(ACTIONS).json(&on("off", missing)), "transport.externalEndpointId"),
+            (client.patch(&action).json(&json!({"transport": transport})), "transport.externalEndpointId"),
+        ] {
+            let refused = request.call().await.expect(400).problem();
+            assert_eq!((refused.errors.len(), refused.errors[0].field.as_str()), (1, field));
+        }
+    }
+    // What uses an endpoint is in the way of its end, one after the other.
+    let path = format!("/tenant/external-endpoints/{own}");
+    for user in [ui, action] {
+        assert_eq!(client.delete(&path).call().await.expect(409).problem().code, "EXTERNAL_ENDPOINT_IN_USE");
+        client.delete(&user).call().await.expect(200);
+    }
+    client.delete(&path).call().await.expect(200);
 }
 
 on_each_database!(pages_go_with_their_model);
@@ -196,10 +241,10 @@ async fn pages_go_with_their_model(backend: Backend) {
     let ui = post(client, UIS, &ui).await;
     let manual = json!({"deviceUuid": device_uuid, "title": "x", "format": "MARKDOWN", "content": "x"});
     let manual = post(client, MANUALS, &manual).await;
-    let mut action = on("of-model");
+    let mut action = on("of-model", endpoint(client).await);
     action["deviceUuid"] = json!(device_uuid);
     define(client, &action).await;
-    let of_all = define(client, &on("of-all")).await;
+    let of_all = define(client, &on("of-all", endpoint(client).await)).await;
     client.delete(&path).call().await.expect(200);
     client.get(&format!("{UIS}/{}", ui["deviceUiId"])).call().await.expect(404);
     client.get(&format!("{MANUALS}/{}", manual["deviceManualId"])).call().await.expect(404);
@@ -214,7 +259,7 @@ async fn another_tenants_model_has_no_pages_of_this_one(backend: Backend) {
     let other = Tenant::create(&app.client()).await;
     let config = json!({"steps": [{"id": "a", "title": "A"}]});
     for device_uuid in [device(&other.client).await, Uuid::new_v4().to_string()] {
-        let mut action = on("on");
+        let mut action = on("on", Uuid::new_v4());
         action["deviceUuid"] = json!(device_uuid);
         for (path, body) in [
             (UIS, json!({"deviceUuid": device_uuid, "kind": "SETUP", "name": "x", "configJson": config})),

@@ -129,7 +129,7 @@ async fn bad_actions_are_refused_with_the_place(backend: Backend) {
         body.pointer_mut(parent).expect("a parent")[name] = value;
         body
     };
-    let http = |member: &str, value: Value| with(on("a"), &format!("/transport/{member}"), value);
+    let http = |member: &str, value: Value| with(on("a", Uuid::nil()), &format!("/transport/{member}"), value);
     let gatt = |member: &str, value: Value| with(dim("a"), &format!("/transport/steps/0/{member}"), value);
     let step = json!({"service": "180f", "characteristic": "2a19", "operation": "READ"});
     let third = |member: &str, value: Value| {
@@ -138,18 +138,21 @@ async fn bad_actions_are_refused_with_the_place(backend: Backend) {
         with(dim("a"), "/transport/steps", json!([step, step, last]))
     };
     for (body, field) in [
-        (with(on("a"), "/actionId", json!("")), "actionId"),
-        (with(on("a"), "/actionId", json!("A")), "actionId"),
-        (with(on("a"), "/actionId", json!("a/b")), "actionId"),
-        (with(on("a"), "/actionId", json!("a".repeat(65))), "actionId"),
-        (with(on("a"), "/name", json!(" ")), "name"),
-        (with(on("a"), "/description", json!("x".repeat(2001))), "description"),
-        (with(on("a"), "/deviceUuid", json!("x")), "deviceUuid"),
-        (with(on("a"), "/confirm", json!("yes")), "confirm"),
-        (with(on("a"), "/parameters", json!({"type": "array"})), "parameters"),
-        (with(on("a"), "/parameters", json!([])), "parameters"),
-        (with(on("a"), "/parameters", json!({"type": "object", "title": "x".repeat(65_536)})), "parameters"),
-        (with(on("a"), "/transport", Value::Null), "transport"),
+        (with(on("a", Uuid::nil()), "/actionId", json!("")), "actionId"),
+        (with(on("a", Uuid::nil()), "/actionId", json!("A")), "actionId"),
+        (with(on("a", Uuid::nil()), "/actionId", json!("a/b")), "actionId"),
+        (with(on("a", Uuid::nil()), "/actionId", json!("a".repeat(65))), "actionId"),
+        (with(on("a", Uuid::nil()), "/name", json!(" ")), "name"),
+        (with(on("a", Uuid::nil()), "/description", json!("x".repeat(2001))), "description"),
+        (with(on("a", Uuid::nil()), "/deviceUuid", json!("x")), "deviceUuid"),
+        (with(on("a", Uuid::nil()), "/confirm", json!("yes")), "confirm"),
+        (with(on("a", Uuid::nil()), "/parameters", json!({"type": "array"})), "parameters"),
+        (with(on("a", Uuid::nil()), "/parameters", json!([])), "parameters"),
+        (
+            with(on("a", Uuid::nil()), "/parameters", json!({"type": "object", "title": "x".repeat(65_536)})),
+            "parameters",
+        ),
+        (with(on("a", Uuid::nil()), "/transport", Value::Null), "transport"),
         (http("kind", json!("SMS")), "transport.kind"),
         (http("methd", json!("GET")), "transport.methd"),
         (http("method", json!("HEAD")), "transport.method"),
@@ -252,7 +255,7 @@ async fn a_tenant_has_so_many_pages(backend: Backend) {
             json!({"deviceUuid": device_uuid, "title": "x", "format": "MARKDOWN", "content": "x"}),
             "TOO_MANY_MANUALS",
         ),
-        (ACTIONS, on("on"), "TOO_MANY_ACTIONS"),
+        (ACTIONS, on("on", Uuid::nil()), "TOO_MANY_ACTIONS"),
     ] {
         assert_eq!(client.post(path).json(&body).call().await.expect(409).problem().code, code);
     }

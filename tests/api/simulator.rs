@@ -8,6 +8,7 @@ use uuid::Uuid;
 use super::ble_routes::put;
 use super::device_catalog::{get, post, text};
 use super::device_query::ruuvi;
+use super::pipelines::{http, made};
 
 const PRESETS: &str = "/tenant/simulator/presets";
 const RUN: &str = "/tenant/simulator/run";
@@ -48,11 +49,13 @@ async fn simulation_tells_what_would_become_of_an_event(backend: Backend) {
     let model = post(&tenant.client, "/tenant/device-catalog", &json!({"template": "ruuvi/ruuvitag"})).await;
     let device_uuid = text(&model["deviceUuid"]).parse().expect("a uuid");
     let device = make_device(&tenant, device_uuid, json!({"address": "F4:1F:0C:28:CB:D6"})).await;
+    let pipeline = made(&tenant.client, &http()).await["pipelineUuid"].clone();
+    made(&tenant.client, &http()).await;
     put(
         &tenant,
         &json!({"rules": [
             {"layer": "HUB", "match": {"hubUuid": hub.hub_uuid}, "action": "SAMPLE", "everySeconds": 60},
-            {"layer": "CLOUD", "match": {"known": true}, "action": "FORWARD", "pipelineUuids": [Uuid::nil()]},
+            {"layer": "CLOUD", "match": {"known": true}, "action": "FORWARD", "pipelineUuids": [pipeline]},
         ]}),
     )
     .await;
@@ -66,8 +69,12 @@ async fn simulation_tells_what_would_become_of_an_event(backend: Backend) {
         assert_eq!(result["deviceInstanceId"], device["deviceInstanceId"]);
         assert_eq!((value(&result, "temperature"), &result["protocol"]["revision"]), (json!(28.025), &json!(1)));
         assert_eq!(result["hubRoute"], json!({"rule": 0, "action": "SAMPLE", "everySeconds": 60}));
-        let cloud = json!({"rule": 1, "action": "FORWARD", "pipelineUuids": [Uuid::nil()]});
-        assert_eq!((&result["cloudRoute"], &result["pipelines"]), (&cloud, &json!([])));
+        let cloud = json!({"rule": 1, "action": "FORWARD", "pipelineUuids": [pipeline]});
+        assert_eq!(result["cloudRoute"], cloud);
+        let made = result["pipelines"].as_array().expect("pipelines");
+        assert_eq!(made.len(), 1, "the other pipeline is not named by the rule: {result}");
+        assert_eq!((&made[0]["pipelineUuid"], &made[0]["steps"]), (&pipeline, &json!([])));
+        assert_eq!(made[0]["output"]["deviceInstanceId"], device["deviceInstanceId"]);
     }
     let elsewhere = run(&tenant, &json!({"event": event()})).await;
     assert_eq!(elsewhere["hubRoute"], json!({"rule": null, "action": "FORWARD"}));

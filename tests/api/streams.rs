@@ -79,6 +79,47 @@ async fn streamed_events_equal_listed_events(backend: Backend) {
     }
 }
 
+on_each_database!(streams_tell_which_events_pipelines_take);
+async fn streams_tell_which_events_pipelines_take(backend: Backend) {
+    let app = TestApp::new(backend).await;
+    let tenant = Tenant::create(&app.client()).await;
+    let hubs = [SimulatedHub::claim(&tenant).await, SimulatedHub::claim(&tenant).await];
+    hubs[0].upload_events(1).await;
+    super::pipelines::made(&tenant.client, &super::pipelines::http()).await;
+    let (named, other) = (
+        super::pipelines::made(&tenant.client, &super::pipelines::http()).await,
+        json!({"source": {"hubUuids": [hubs[1].hub_uuid]}}),
+    );
+    // Only the second pipeline sees what the first hub receives, and it takes events of the other.
+    let path = format!("/tenant/data-pipelines/{}", named["pipelineUuid"].as_str().expect("a uuid"));
+    let mut body = super::pipelines::http();
+    body["source"] = other["source"].clone();
+    tenant.client.put(&path).json(&body).call().await.expect(200);
+    let rules = json!({"rules": [{"layer": "CLOUD", "match": {"hubUuid": hubs[0].hub_uuid}, "action": "FORWARD",
+                                  "pipelineUuids": [named["pipelineUuid"]]}]});
+    tenant.client.put(super::ble_routes::ROUTE).json(&rules).call().await.expect(200);
+    let mut reader = Reader::open(&tenant.client, BLE, None).await;
+    for hub in &hubs {
+        hub.upload_events(1).await;
+    }
+    let seen = reader.take(2).await;
+    let shown =
+        |events: &[Event]| -> Vec<Value> { events.iter().map(|event| event.data["deliveryStatus"].clone()).collect() };
+    assert_eq!(shown(&seen), [json!("NONE"), json!("PENDING")]);
+    let listed: Vec<Value> = tenant.client.get("/tenant/ble/events?size=2").call().await.expect(200).data();
+    assert_eq!(listed, seen.iter().rev().map(|event| event.data.clone()).collect::<Vec<_>>());
+    // As it is now, not as it was.
+    let mut tx = app.app.db.begin().await.expect("a transaction");
+    hub_cloud::db::sql("UPDATE pipeline_lanes SET cursor = $1")
+        .bind(listed[0]["bleEventId"].as_i64())
+        .run(&mut tx)
+        .await
+        .expect("positions");
+    tx.commit_unaudited("a test's own").await.expect("a commit");
+    let mut resumed = Reader::open(&tenant.client, BLE, Some(&seen[0].id)).await;
+    assert_eq!(shown(&resumed.take(1).await), [json!("DELIVERED")]);
+}
+
 on_each_database!(resumed_stream_shows_each_event_once_and_in_order);
 /// Uploads go on while a reader is cut off again and again, in the middle of batches too.
 async fn resumed_stream_shows_each_event_once_and_in_order(backend: Backend) {

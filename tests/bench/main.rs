@@ -5,19 +5,23 @@ mod audit;
 mod auth;
 mod decode;
 mod decoding;
+mod deliver;
 mod desired;
+mod expansion;
 mod fleet;
 mod group_commit;
 mod history;
 mod ingest;
 mod memory;
 mod raw;
+mod receiver;
 mod release;
 mod reprocess;
 mod retention;
 mod scan_config;
 mod script;
 mod service;
+mod steps;
 mod stream;
 mod waiter;
 mod wire;
@@ -31,10 +35,14 @@ usage: bench [NAME...] [--backend sqlite|postgres] [--full]
   decode        what an advertisement costs to read; `tests/bench/decode` compares it with decoders in Python
   recognise     the same among few and among many models and devices
   script        what an advertisement costs a script, in batches, beside a decoder of the same frame
+  steps         what an event costs the steps of a pipeline, by kind of step
   decoding      uploads to tenants that know the devices, beside uploads to tenants that know none
   group-commit  uploads of one event, 200 in flight, beside one transaction for each
   stream        time from upload to subscriber under load, and memory of idle subscribers
+  deliver       events to receivers on this machine, single and in batches, beside an HTTP client alone; the time from
+                commit to receipt, also beside a dead receiver; and uploads beside pipelines
   desired       hubs that wait for their desired state: memory, CPU, and the time until one has a job
+  expansion     claims that bring a bundle of 20 apps, 50 device models and 10 pipelines, beside claims that bring nothing
   scan-config   time until a waiting fleet has a changed catalog, and uploads meanwhile, beside uploads before and after
   auth          what knowing and allowing a caller adds to a request, beside the same request without
   audit         filtered pages of a million audit entries, beside a look-up by primary key
@@ -61,9 +69,9 @@ fn main() {
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
-            "ingest" | "decode" | "recognise" | "decoding" | "group-commit" | "retention" | "stream" | "desired"
-            | "scan-config" | "script" | "auth" | "audit" | "history" | "memory" | "reprocess" | "release"
-            | "start" => {
+            "ingest" | "decode" | "recognise" | "decoding" | "deliver" | "group-commit" | "retention" | "stream"
+            | "desired" | "scan-config" | "script" | "steps" | "auth" | "audit" | "history" | "memory"
+            | "reprocess" | "expansion" | "release" | "start" => {
                 names.push(argument);
             }
             "--full" => is_full = true,
@@ -92,12 +100,18 @@ fn main() {
         if wanted("script") {
             script::script().await;
         }
+        if wanted("steps") {
+            steps::steps().await;
+        }
         for backend in backends {
             if wanted("ingest") {
                 ingest::run(backend).await;
             }
             if wanted("decoding") {
                 decoding::run(backend).await;
+            }
+            if wanted("deliver") {
+                deliver::run(backend).await;
             }
             if wanted("group-commit") {
                 group_commit::run(backend).await;
@@ -113,6 +127,9 @@ fn main() {
             }
             if wanted("desired") {
                 desired::run(backend).await;
+            }
+            if wanted("expansion") {
+                expansion::run(backend).await;
             }
             if wanted("scan-config") {
                 scan_config::run(backend).await;

@@ -32,7 +32,7 @@ const FRAME: &str = "0512fc5394c37c0004fffc040cac364200cdcbb8334c884f";
 const TIME: Duration = Duration::from_secs(2);
 
 /// Microseconds of one of `count` that `work` does at a time.
-async fn micros(count: usize, mut work: impl AsyncFnMut()) -> f64 {
+pub async fn micros(count: usize, mut work: impl AsyncFnMut()) -> f64 {
     work().await;
     let (mut done, begun) = (0, Instant::now());
     while begun.elapsed() < TIME {

@@ -49,6 +49,22 @@ impl Service {
         Duration::from_millis(times.map(|ticks| ticks.parse::<u64>().expect("a number") * 10).sum())
     }
 
+    /// What the database has on disk.
+    pub async fn stored_bytes(&self) -> u64 {
+        let Some(database) = &self.database else {
+            let wal = self.dir.path().join("hub-cloud.sqlite-wal");
+            return [self.sqlite_file(), wal]
+                .iter()
+                .filter_map(|file| file.metadata().ok())
+                .map(|file| file.len())
+                .sum();
+        };
+        let mut conn = <sqlx::PgConnection as sqlx::Connection>::connect(&database.url).await.expect("a connection");
+        let bytes: (i64,) =
+            sqlx::query_as("SELECT pg_database_size(current_database())").fetch_one(&mut conn).await.expect("a size");
+        bytes.0.unsigned_abs()
+    }
+
     pub fn resident_bytes(&self) -> u64 {
         self.process.resident_bytes()
     }

@@ -8,13 +8,18 @@ pub struct Catalog {
     client: Client,
     /// A model that stays.
     pub device_uuid: String,
+    /// An external endpoint that stays.
+    pub endpoint: String,
 }
 
 impl Catalog {
     pub async fn new(tenant: &Tenant) -> Self {
         let client = tenant.client.clone();
         let device_uuid = model(&client).await;
-        Self { client, device_uuid }
+        let body = json!({"name": "Lamps", "baseUrl": "https://lamps.invalid/", "verify_method": "DNS_TXT"});
+        let made: Value = client.post("/tenant/external-endpoints").json(&body).call().await.expect(200).data();
+        let endpoint = made["id"].as_str().expect("a uuid").to_owned();
+        Self { client, device_uuid, endpoint }
     }
 
     /// A new model.
@@ -71,7 +76,7 @@ impl Catalog {
     pub async fn action(&self) -> String {
         let action_id = action_id();
         let transport =
-            json!({"kind": "HTTP", "externalEndpointId": Uuid::new_v4(), "path": "/v1/on", "method": "POST"});
+            json!({"kind": "HTTP", "externalEndpointId": self.endpoint, "path": "/v1/on", "method": "POST"});
         let body =
             json!({"actionId": action_id, "deviceUuid": self.model().await, "name": "On", "transport": transport});
         self.client.post("/tenant/action-definitions").json(&body).call().await.expect(201);

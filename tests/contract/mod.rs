@@ -3,12 +3,16 @@
 
 mod answers;
 mod authorization;
+mod bundles;
 mod catalog;
 pub mod document;
 mod dump;
+mod end_users;
 mod isolation;
 mod page;
+pub mod pipelines;
 mod schema;
 mod specification;
 mod statuses;
+mod suppliers;
 pub mod world;

@@ -71,7 +71,9 @@ fn index(definition: &str) -> String {
     let unique = if definition.starts_with("CREATE UNIQUE") { "UNIQUE " } else { "" };
     let columns = definition.split_once('(').map_or("", |(_, columns)| columns);
     let columns = columns.replace("::text", "").replace(['(', ')'], " ");
-    format!("{unique}{}", columns.split_whitespace().collect::<Vec<_>>().join(" ").replace(" ,", ","))
+    let columns = columns.split_whitespace().collect::<Vec<_>>().join(" ").replace(" ,", ",");
+    // PostgreSQL writes `a IN (b, c)` as `a = ANY (ARRAY[b, c])`.
+    format!("{unique}{}", columns.replace("= ANY ARRAY[", "IN ").replace(']', ""))
 }
 
 fn read_sqlite(file: &std::path::Path) -> Schema {

@@ -19,12 +19,14 @@ use reqwest::{Method, RequestBuilder};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
+use super::bundles;
 use super::catalog::{self, Catalog};
 use super::document::{Operation, object, resolve};
+use super::pipelines::Pipelines;
 
 /// Bodies that a schema does not tell. A string that begins with `$` stands for a value of the
 /// world, see [`World::value`].
-static SAMPLES: LazyLock<Map<String, Value>> =
+pub static SAMPLES: LazyLock<Map<String, Value>> =
     LazyLock::new(|| serde_json::from_str(include_str!("samples.json")).expect("samples.json is an object"));
 
 const ADAPTER: &str = "00:1A:7D:DA:71:13";
@@ -46,7 +48,8 @@ pub struct World {
     counter: AtomicU64,
     app_uuid: AppUuid,
     app_release_uuid: String,
-    catalog: Catalog,
+    pub catalog: Catalog,
+    pipelines: Pipelines,
     /// Of the platform, and READY.
     agent_release: Value,
 }
@@ -74,6 +77,7 @@ impl World {
             upload_limit_per_minute: Some(1_000_000),
             smtp_url: Some("smtp://127.0.0.1:9".to_owned()),
             mail_from: Some("hubs@example.com".to_owned()),
+            require_approval: Some(true),
             ..Settings::default()
         };
         let options = Options { settings, ..Options::default() };
@@ -98,6 +102,11 @@ impl World {
         let agent_release = release::make_agent(&admin, &maker, &Recipe::agent("1.0.0", 1), json!({})).await;
         let counter = AtomicU64::new(1);
         let catalog = Catalog::new(&tenant).await;
+        // The hub is the owner's in the app too.
+        let lent = json!({"userUuid": tenant.owner.login.user_uuid});
+        let path = format!("/tenant/hubs/{}/setup-delegations", hub.hub_uuid);
+        tenant.client.post(&path).json(&lent).call().await.expect(200);
+        let pipelines = Pipelines::new(&tenant).await;
         Self {
             app,
             tenant,
@@ -112,6 +121,7 @@ impl World {
             app_uuid,
             app_release_uuid,
             catalog,
+            pipelines,
             agent_release,
         }
     }
@@ -142,7 +152,7 @@ impl World {
     /// The caller an operation is for, with all it asks of one.
     pub fn rightful_caller(&self, operation: &Operation) -> Client {
         match operation.access().split(':').next().unwrap_or_default() {
-            "public" => self.app.client(),
+            "public" | "hmac" => self.app.client(),
             "hub" => self.hub.client.clone(),
             "platform" => self.admin.clone(),
             "user" => self.tenant.owner.client.clone(),
@@ -165,6 +175,14 @@ impl World {
     /// The operation's path with its parameters filled in.
     pub async fn path_of(&self, operation: &Operation, objects: Objects) -> String {
         let mut path = operation.path.clone();
+        match operation.id() {
+            "supplierOauthConfig.get" | "supplierOauthConfig.delete" => self.configure_suppliers().await,
+            "supplierLinks.callback" => return format!("{}?{}", operation.path, self.refusal().await),
+            _ => {}
+        }
+        if matches!(operation.id(), "consentSettings.get" | "appConsent.grant") {
+            self.ask_for_consent().await;
+        }
         for name in operation.path_parameters() {
             let object = match objects {
                 Objects::Real => self.object(operation, name).await,
@@ -180,6 +198,7 @@ impl World {
         match operation.id() {
             "hub.getLatestAgentRelease" => "?architecture=x86_64".to_owned(),
             "downloads.getAssetUrl" => format!("?category=HUB_AGENT&assetId={}", self.agent_release["assetId"]),
+            "appActionDefinitions.list" => format!("?supplierUuid={}", self.tenant.tenant_uuid),
             "hubJobs.removeApp" => format!("?appUuid={}", self.app_uuid),
             _ => String::new(),
         }
@@ -213,6 +232,17 @@ impl World {
             ("hubs", "address") => ADAPTER.to_owned(),
             ("hubJobs", "jobUuid" | "hubJobUuid") | ("hub", "hubJobUuid") => self.job().await,
             ("setupDelegations", "id") => self.delegation().await,
+            ("supplierOauthApprovals", "id") => self.approval().await,
+            ("supplierLinks" | "webhooks", "supplierUuid") => {
+                self.configure_suppliers().await;
+                self.tenant.tenant_uuid.to_string()
+            }
+            ("supplierLinks", "id") => self.supplier_link().await.to_string(),
+            ("registrationEvents", "id") => {
+                let events: Value = self.admin.get("/platform/registration-events").call().await.expect(200).data();
+                events[0]["id"].to_string()
+            }
+            ("appNotifications", "notificationId") => self.notice().await,
             // One for each request: it is gone afterwards.
             ("hubs" | "platformHubs", "hubUuid") if operation.id().ends_with(".release") => {
                 SimulatedHub::claim(&self.tenant).await.hub_uuid.to_string()
@@ -226,6 +256,13 @@ impl World {
                 )
                 .await;
                 made["deviceInstanceId"].to_string()
+            }
+            ("appDevices", "deviceInstanceId") => self.own_device().await,
+            ("appActionDefinitions", "actionId") => self.catalog.action().await,
+            ("appConsent", "consentId") => self.consent().await,
+            ("appConsentSettings", "supplierUuid") => {
+                self.ask_for_consent().await;
+                self.tenant.tenant_uuid.to_string()
             }
             ("bleEvents", "bleEventId") => self.ble_event_id.to_string(),
             ("bleReprocess", "taskId") => self.reprocess_task().await,
@@ -243,6 +280,13 @@ impl World {
             ("deviceUis", "deviceUiId") => self.catalog.ui().await,
             ("deviceManuals", "deviceManualId") => self.catalog.manual().await,
             ("actionDefinitions", "actionId") => self.catalog.action().await,
+            ("bundles", "bundleUuid") => bundles::bundle_for(&self.tenant.client, operation.id()).await,
+            ("bundleCatalog", "bundleUuid") => bundles::published(&self.tenant.client).await,
+            ("pipelines", "pipelineUuid") => self.pipelines.pipeline().await,
+            ("pipelineReplays" | "deadLetters", "pipelineUuid") => self.pipelines.pipeline_uuid.clone(),
+            ("pipelineReplays", "replayUuid") => self.pipelines.replay().await,
+            ("deadLetters", "dlqId") => self.dead_letter().await.to_string(),
+            ("externalEndpoints", "id") => self.external_endpoint().await,
             ("library", "brand") => "ruuvi".to_owned(),
             ("library", "key") => "ruuvitag".to_owned(),
             ("installer", "filename") if operation.method == "PUT" => self.upload_path().await,
@@ -276,6 +320,11 @@ impl World {
         policy_uuid
     }
 
+    /// A new dead letter of the pipeline that stays.
+    async fn dead_letter(&self) -> i64 {
+        self.pipelines.dead_letter(&self.app, &self.tenant, self.ble_event_id).await
+    }
+
     /// A job of the hub that nothing has come of yet; whatever was to be done before is done with.
     async fn job(&self) -> String {
         let mut tx = self.app.app.db.begin().await.expect("a transaction");
@@ -288,12 +337,44 @@ impl World {
         self.tenant.remove(&self.hub, self.app_uuid).await.to_string()
     }
 
+    /// A notice of a tenant that has no other member than the first tenant's owner.
+    async fn notice(&self) -> String {
+        let tenant = Tenant::create_by(&self.tenant.owner).await;
+        let mut tx = self.app.app.db.begin().await.expect("a transaction");
+        let id: i64 = sql("INSERT INTO notices (notice_uuid, tenant_uuid, type, channel, title, \
+             body, severity, created_at, attempts) VALUES ($1, $2, 'HUB_OFFLINE', 'IN_APP', \
+             'A hub', '', 'WARNING', $3, 0) RETURNING notice_id")
+        .bind(Uuid::new_v4())
+        .bind(tenant.tenant_uuid)
+        .bind(self.app.app.clock.now())
+        .scalar(&mut tx)
+        .await
+        .expect("a row");
+        tx.commit_unaudited("a test's own set-up").await.expect("a commit");
+        id.to_string()
+    }
+
     /// Somebody to whom the hub is lent.
     async fn delegation(&self) -> String {
         let path = format!("/tenant/hubs/{}/setup-delegations", self.hub.hub_uuid);
         let body = json!({"userUuid": Uuid::new_v4()});
         let made = self.tenant.client.post(&path).json(&body).call().await.expect(200).json();
         made["data"]["id"].to_string()
+    }
+
+    /// A server of the tenant, for which there is always room.
+    async fn external_endpoint(&self) -> String {
+        const PATH: &str = "/tenant/external-endpoints";
+        let listed: Value = self.tenant.client.get(PATH).call().await.expect(200).data();
+        let id = |endpoint: &Value| endpoint["id"].as_str().expect("a uuid").to_owned();
+        let is_free = |endpoint: &&Value| id(endpoint) != self.catalog.endpoint;
+        let many = listed.as_array().filter(|listed| listed.len() > 50);
+        if let Some(oldest) = many.and_then(|listed| listed.iter().rev().find(is_free)) {
+            self.tenant.client.delete(&format!("{PATH}/{}", id(oldest))).call().await.expect(200);
+        }
+        // Nobody answers there: the name is refused without a look-up.
+        let body = json!({"name": "Lamps", "baseUrl": "https://lamps.invalid", "verify_method": "WELL_KNOWN"});
+        id(&self.tenant.client.post(PATH).json(&body).call().await.expect(200).data())
     }
 
     /// A pending transfer that the rightful caller may do this to.
@@ -346,7 +427,7 @@ impl World {
     pub async fn request(&self, caller: &Client, operation: &Operation, objects: Objects) -> RequestBuilder {
         let request = self.request_without_body(caller, operation, objects).await;
         match self.body(operation).await {
-            Some(body) => request.json(&body),
+            Some(body) => Self::signed(operation, request, body.to_string().as_bytes()).json(&body),
             None if operation.takes_a_file() => request.body(FILE),
             None => request,
         }
@@ -408,6 +489,7 @@ impl World {
         match name {
             "$uuid" => json!(Uuid::new_v4()),
             "$email" => json!(format!("{}@example.com", Uuid::new_v4().simple())),
+            "$tenantUuid" => json!(self.tenant.tenant_uuid),
             "$ownerEmail" => json!(self.tenant.owner.email),
             "$password" => json!(hub_tests::people::PASSWORD),
             "$refreshToken" => json!(self.guest.login.refresh_token),
@@ -430,14 +512,18 @@ impl World {
             "$channel" => json!(Uuid::new_v4().simple().to_string()),
             "$claimCode" => json!(self.tenant.claim_code().await),
             "$hubRefreshToken" => json!(self.hub.credentials.refresh_token),
+            "$keptAppUuid" => json!(self.app_uuid),
+            "$keptPipelineUuid" => json!(self.pipelines.pipeline_uuid),
             "$keptDeviceUuid" => json!(self.catalog.device_uuid),
+            "$externalEndpointId" => json!(self.catalog.endpoint),
             "$address" => {
                 let [a, b, c, d, e, ..] = Uuid::new_v4().into_bytes();
                 json!(format!("C4:{a:02X}:{b:02X}:{c:02X}:{d:02X}:{e:02X}"))
             }
+            "$linkableTenantUuid" => self.linkable().await,
             "$hubUuid" => json!(self.hub.hub_uuid),
-            "$tenantUuid" => json!(self.tenant.tenant_uuid),
             "$deviceUuid" => json!(self.catalog.model().await),
+            "$dlqId" => json!(self.dead_letter().await),
             "$actionId" => json!(catalog::action_id()),
             "$manufacturerPrefix" => json!(catalog::manufacturer_prefix()),
             "$csr" => json!(certificates::request().1),

@@ -83,10 +83,10 @@ impl TestApp {
     }
 
     /// On a PostgreSQL database that is the test's own.
-    pub async fn on_postgres(url: &str, options: Options) -> Self {
+    pub async fn on_postgres(url: &str, options: Options, change: impl FnOnce(&mut Config)) -> Self {
         let data_dir = Arc::new(tempfile::tempdir().expect("a directory"));
         let storage = Arc::new(Storage::Elsewhere);
-        Self::start(Backend::Postgres, options, |_| (), url.to_owned(), data_dir, storage).await
+        Self::start(Backend::Postgres, options, change, url.to_owned(), data_dir, storage).await
     }
 
     /// A second service on the same database, as if on another machine.
@@ -118,6 +118,8 @@ impl TestApp {
         let mut config = Config::load(settings, None).expect("a configuration");
         // This process is a test and not the service.
         config.script_program = crate::process::program("hub-cloud");
+        // What pipelines do by themselves would change what most tests look at.
+        config.delivers = false;
         change(&mut config);
         let app = App::start(config, options.clock.unwrap_or(Clock::System)).await.expect("the service starts");
         let server = Server::bind(&app).await.expect("the service listens");

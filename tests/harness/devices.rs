@@ -1,6 +1,7 @@
 //! Device models and devices of a tenant.
 
 use hub_cloud::db::sql;
+use hub_protocol::{HubUuid, Timestamp};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -64,6 +65,32 @@ pub async fn put_readings(
     }
     tx.commit_unaudited("a test").await.expect("a commit");
     ids
+}
+
+/// Notes that a hub of the tenant hears the device best, and its last values.
+pub async fn put_state(
+    app: &TestApp,
+    tenant: &Tenant,
+    device_instance_id: i64,
+    hub_uuid: HubUuid,
+    at: Timestamp,
+    state: &Value,
+) {
+    let mut tx = app.app.db.begin().await.expect("a transaction");
+    sql("INSERT INTO device_states (device_instance_id, tenant_uuid, last_seen_at, \
+         nearest_hub_uuid, nearest_rssi_dbm, nearest_since, online_until, state) \
+         VALUES ($1, $2, $3, $4, -60, $3, $3, $5) \
+         ON CONFLICT (device_instance_id) DO UPDATE SET last_seen_at = excluded.last_seen_at, \
+         nearest_hub_uuid = excluded.nearest_hub_uuid, state = excluded.state")
+    .bind(device_instance_id)
+    .bind(tenant.tenant_uuid)
+    .bind(at)
+    .bind(hub_uuid)
+    .bind(state.to_string())
+    .run(&mut tx)
+    .await
+    .expect("a row");
+    tx.commit_unaudited("a test").await.expect("a commit");
 }
 
 /// Notes of an event that it is a further reception of a frame.

@@ -1,6 +1,7 @@
 //! Issuers of people's tokens: a certified OpenID Connect provider as a process, and one of the
 //! test's own, whose every word the test chooses.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
@@ -22,6 +23,9 @@ use base64::engine::general_purpose::STANDARD;
 use hub_cloud::config::Settings;
 use jsonwebtoken::jwk::Jwk;
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
+use reqwest::Url;
+use reqwest::header::{COOKIE, LOCATION, SET_COOKIE};
+use reqwest::redirect::Policy;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -30,6 +34,7 @@ use crate::process::Process;
 
 pub const AUDIENCE: &str = "https://hubs.example.com";
 pub const CLIENT_ID: &str = "hub-cloud-cli";
+const SUPPLIER_CLIENT_SECRET: &str = "a secret of supplier and service: 1";
 
 /// The settings of a service that accepts the issuer's tokens.
 pub fn settings(issuer: &str) -> Settings {
@@ -83,6 +88,95 @@ impl Provider {
         let reply = Client::new(&self.url).get("/test/fetches").call().await.expect(200);
         reply.json()["fetches"].as_u64().expect("a number")
     }
+
+    /// How often tokens were asked for.
+    pub async fn exchanges(&self) -> u64 {
+        let reply = Client::new(&self.url).get("/test/exchanges").call().await.expect(200);
+        reply.json()["exchanges"].as_u64().expect("a number")
+    }
+
+    /// The configuration of a tenant whose authorization server it is.
+    pub fn supplier_config(&self) -> Value {
+        json!({
+            "issuer": self.url, "authorize_url": format!("{}/auth", self.url),
+            "token_url": format!("{}/token", self.url), "client_id": "hubs",
+            "client_secret": SUPPLIER_CLIENT_SECRET, "scope": "openid offline_access",
+            "return_urls": ["https://app.example.com/linked"],
+        })
+    }
+
+    /// Whether a token is in force, as the provider says to its client.
+    pub async fn is_active(&self, token: &str) -> bool {
+        let client = Client::new(&self.url).http;
+        let secret = SUPPLIER_CLIENT_SECRET.replace(' ', "+").replace(':', "%3A");
+        let asked = client.post(format!("{}/token/introspection", self.url)).basic_auth("hubs", Some(secret));
+        let asked = asked.header("content-type", "application/x-www-form-urlencoded").body(format!("token={token}"));
+        let reply: Value = serde_json::from_str(&asked.call().await.expect(200).body).expect("JSON");
+        reply["active"].as_bool().expect("an answer")
+    }
+}
+
+/// A browser at the provider, with its cookies.
+pub struct Browser {
+    http: reqwest::Client,
+    cookies: BTreeMap<String, String>,
+}
+
+impl Default for Browser {
+    fn default() -> Self {
+        crate::client::install_tls();
+        let http = reqwest::Client::builder().no_proxy().redirect(Policy::none()).timeout(Duration::from_secs(60));
+        // The provider is stopped and started, and closes a connection after five idle seconds.
+        let http = http.pool_max_idle_per_host(0).build().expect("a client");
+        Self { http, cookies: BTreeMap::new() }
+    }
+}
+
+impl Browser {
+    /// Fills in the provider's forms as `name`, up to an address with this path, which is not
+    /// opened.
+    pub async fn visit(&mut self, page: &Url, name: &str, path: &str) -> Url {
+        let mut answer = self.fetch(self.http.get(page.clone())).await;
+        for _ in 0..20 {
+            if let Some(location) = answer.headers().get(LOCATION) {
+                let location = location.to_str().expect("text");
+                let next = answer.url().join(location).expect("a URL");
+                if next.path() == path {
+                    return next;
+                }
+                answer = self.fetch(self.http.get(next)).await;
+                continue;
+            }
+            let (status, url) = (answer.status(), answer.url().clone());
+            let html = answer.text().await.expect("a page");
+            assert_eq!(status, StatusCode::OK, "{url}: {html}");
+            let action = between(&html, "action=\"", "\"").unwrap_or_else(|| panic!("{url} has no form: {html}"));
+            let prompt = between(&html, "name=\"prompt\" value=\"", "\"").expect("a prompt");
+            let form = format!("prompt={prompt}&login={name}&password=any");
+            let submit = self.http.post(url.join(action).expect("a URL")).body(form);
+            let submit = submit.header("content-type", "application/x-www-form-urlencoded");
+            answer = self.fetch(submit).await;
+        }
+        panic!("the provider's pages have no end");
+    }
+
+    async fn fetch(&mut self, request: reqwest::RequestBuilder) -> reqwest::Response {
+        let jar: Vec<String> = self.cookies.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let response = request.header(COOKIE, jar.join("; ")).send().await.expect("an answer");
+        for cookie in response.headers().get_all(SET_COOKIE) {
+            let cookie = cookie.to_str().expect("text").split(';').next().unwrap_or_default();
+            let (name, value) = cookie.split_once('=').expect("a cookie");
+            match value.is_empty() {
+                true => self.cookies.remove(name),
+                false => self.cookies.insert(name.to_owned(), value.to_owned()),
+            };
+        }
+        response
+    }
+}
+
+fn between<'a>(text: &'a str, before: &str, after: &str) -> Option<&'a str> {
+    text.split_once(before)?.1.split_once(after).map(|(found, _)| found)
 }
 
 /// A key that signs tokens.

@@ -16,10 +16,12 @@ pub mod mail;
 pub mod people;
 pub mod postgres;
 pub mod process;
+pub mod receiver;
 pub mod release;
 pub mod s3;
 pub mod secrets;
 pub mod stream;
+pub mod supplier;
 
 pub use app::{Options, TestApp};
 pub use client::{Call, Client, Reply};
@@ -28,8 +30,10 @@ pub use hub::SimulatedHub;
 pub use mail::MailServer;
 pub use people::{ApiKey, Person, Tenant};
 pub use process::{Cloud, Process};
+pub use receiver::{Answer, Receiver};
 pub use release::{Maker, Recipe};
 pub use stream::Follower;
+pub use supplier::{Said, Supplier};
 
 /// Reports on standard error, past the test runner's capture, that a test was skipped and what it
 /// needs. With `HUB_TESTS_REQUIRE=1` nothing may be skipped, and the test fails instead.

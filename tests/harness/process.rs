@@ -7,6 +7,7 @@ use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
@@ -82,6 +83,12 @@ impl Process {
         self.child.kill().await.unwrap_or_else(|error| panic!("{} cannot be killed: {error}", self.name));
     }
 
+    /// Sends it a signal.
+    pub fn signal(&self, signal: Signal) {
+        let id = i32::try_from(self.id()).ok().and_then(Pid::from_raw).expect("a process id");
+        kill_process(id, signal).unwrap_or_else(|error| panic!("{} gets no signal: {error}", self.name));
+    }
+
     /// Its process id.
     pub fn id(&self) -> u32 {
         self.child.id().expect("it was not waited for")
@@ -153,6 +160,24 @@ impl Cloud {
         Process::start("hub-cloud", &arguments, &environment)
     }
 
+    /// Another replica on the same database. The environment has the master key that they share.
+    pub async fn replica_of(other: &Self) -> Self {
+        let data_dir = tempfile::tempdir().expect("a directory");
+        let (settings, environment) = (other.settings.clone(), other.environment.clone());
+        let mut process = Self::spawn(&data_dir, &settings, &environment, "127.0.0.1:0");
+        let url = process.url().await;
+        Self { process, url, data_dir, settings, environment, _database: None }
+    }
+
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.process.id()
+    }
+
+    pub fn last_lines(&self) -> String {
+        self.process.last_lines()
+    }
+
     pub fn resident_bytes(&self) -> u64 {
         self.process.resident_bytes()
     }
@@ -163,5 +188,12 @@ impl Cloud {
         self.process.kill().await;
         self.process = Self::spawn(&self.data_dir, &self.settings, &self.environment, &listen);
         self.process.url().await;
+    }
+
+    /// Stops all its threads where they are, and lets them go on after that.
+    pub async fn pause(&self, time: Duration) {
+        self.process.signal(Signal::STOP);
+        tokio::time::sleep(time).await;
+        self.process.signal(Signal::CONT);
     }
 }

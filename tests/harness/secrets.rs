@@ -14,7 +14,7 @@ use serde_json::Value;
 static SEEN: LazyLock<Mutex<HashMap<String, BTreeSet<String>>>> = LazyLock::new(Mutex::default);
 
 /// Members whose value is a secret, wherever they stand.
-const NAMES: [&str; 12] = [
+const NAMES: [&str; 14] = [
     "password",
     "currentPassword",
     "newPassword",
@@ -27,6 +27,8 @@ const NAMES: [&str; 12] = [
     "identityResolvingKey",
     "client_secret",
     "registration_shared_secret",
+    "access_token",
+    "state",
 ];
 /// Shorter ones are words that stand anywhere.
 const MIN_CHARS: usize = 12;

@@ -1,17 +1,15 @@
 //! `hub-cloud login` at a certified OpenID Connect provider, by somebody who fills in its forms;
 //! and what the token opens.
 
-use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Output, Stdio};
 use std::time::{Duration, Instant};
 
-use hub_tests::issuer::{AUDIENCE, CLIENT_ID, Provider, settings};
+use hub_tests::issuer::{AUDIENCE, Browser, CLIENT_ID, Provider, settings};
 use hub_tests::process::program;
 use hub_tests::{Backend, Call, Options, SimulatedHub, TestApp, on_each_database};
-use reqwest::header::{COOKIE, LOCATION, SET_COOKIE};
-use reqwest::{Response, StatusCode, Url};
+use reqwest::{StatusCode, Url};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
@@ -91,43 +89,7 @@ impl Terminal {
 
     /// Follows the provider's pages as `name`, up to the address that leads back to the terminal.
     async fn browse(&self, page: &Url, name: &str) -> Url {
-        let mut cookies = BTreeMap::new();
-        let mut answer = self.fetch(self.http.get(page.clone()), &mut cookies).await;
-        for _ in 0..20 {
-            if let Some(location) = answer.headers().get(LOCATION) {
-                let location = location.to_str().expect("text");
-                let next = answer.url().join(location).expect("a URL");
-                if next.path() == "/callback" {
-                    return next;
-                }
-                answer = self.fetch(self.http.get(next), &mut cookies).await;
-                continue;
-            }
-            assert_eq!(answer.status(), StatusCode::OK, "{}", answer.url());
-            let url = answer.url().clone();
-            let html = answer.text().await.expect("a page");
-            let action = between(&html, "action=\"", "\"").unwrap_or_else(|| panic!("{url} has no form: {html}"));
-            let prompt = between(&html, "name=\"prompt\" value=\"", "\"").expect("a prompt");
-            let form = format!("prompt={prompt}&login={name}&password=any");
-            let submit = self.http.post(url.join(action).expect("a URL")).body(form);
-            let submit = submit.header("content-type", "application/x-www-form-urlencoded");
-            answer = self.fetch(submit, &mut cookies).await;
-        }
-        panic!("the provider's pages have no end");
-    }
-
-    async fn fetch(&self, request: reqwest::RequestBuilder, cookies: &mut BTreeMap<String, String>) -> Response {
-        let jar: Vec<String> = cookies.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        let response = request.header(COOKIE, jar.join("; ")).send().await.expect("an answer");
-        for cookie in response.headers().get_all(SET_COOKIE) {
-            let cookie = cookie.to_str().expect("text").split(';').next().unwrap_or_default();
-            let (name, value) = cookie.split_once('=').expect("a cookie");
-            match value.is_empty() {
-                true => cookies.remove(name),
-                false => cookies.insert(name.to_owned(), value.to_owned()),
-            };
-        }
-        response
+        Browser::default().visit(page, name, "/callback").await
     }
 
     async fn log_in(&self, name: &str) {
@@ -153,10 +115,6 @@ impl Login {
         let code = tokio::time::timeout(PATIENCE, ended).await.expect("it ends");
         (code, text)
     }
-}
-
-fn between<'a>(text: &'a str, before: &str, after: &str) -> Option<&'a str> {
-    text.split_once(before)?.1.split_once(after).map(|(found, _)| found)
 }
 
 fn mode(path: &Path) -> u32 {

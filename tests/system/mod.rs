@@ -1,8 +1,11 @@
 //! The real programs, and what befalls them.
 
 mod crash;
+mod deliveries;
+mod interruptions;
 mod login;
 mod outage;
+mod supplier_links;
 
 use hub_tests::{Call, Client};
 use serde_json::Value;

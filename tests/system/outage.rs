@@ -86,7 +86,7 @@ async fn postgres_outages_lose_and_duplicate_nothing() {
     let cluster = Arc::new(cluster);
     let mut options = Options::default();
     options.settings.upload_limit_per_minute = Some(1_000_000);
-    let app = TestApp::on_postgres(&cluster.url(), options).await;
+    let app = TestApp::on_postgres(&cluster.url(), options, |_| ()).await;
     let tenant = Tenant::create(&app.client()).await;
     let load = Arc::new(Load::default());
     let mut hubs = Vec::new();

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::audit::Audit;
-use crate::db::{Conn, Db, sql};
+use crate::db::{Conn, Db, Tx, sql};
 use crate::error::{Error, Result};
 use crate::sealing::{self, Sealer, stored::SIGNING_KEY};
 use hub_protocol::Timestamp;
@@ -288,11 +288,23 @@ async fn rows(conn: &mut Conn) -> Result<Vec<Row>> {
 async fn delete_replaced(db: &Db, before: Timestamp) -> Result<()> {
     let mut tx = db.begin().await?;
     sql("DELETE FROM signing_keys \
-        WHERE signs_from < (SELECT MAX(signs_from) FROM signing_keys WHERE signs_from <= $1)")
+        WHERE signs_from < (SELECT MAX(signs_from) FROM signing_keys WHERE signs_from <= $1) \
+        AND NOT has_signed_receipts")
     .bind(before)
     .execute(&mut tx)
     .await?;
     tx.commit_unaudited("no valid token was signed with them").await
+}
+
+/// Keeps the key of a receipt, which is to be checked for as long as it may matter.
+pub async fn keep_for_receipts(tx: &mut Tx, receipt: &str) -> Result<()> {
+    let header = jsonwebtoken::decode_header(receipt).map_err(Error::internal)?;
+    sql("UPDATE signing_keys SET has_signed_receipts = $2 \
+         WHERE kid = $1 AND NOT has_signed_receipts")
+    .bind(header.kid)
+    .bind(true)
+    .run(tx)
+    .await
 }
 
 fn keys_unavailable() -> Error {

@@ -60,6 +60,11 @@ permissions! {
     BleRead,           READ,    Scope("ble:read");
     BleRouteWrite,     WRITE,   Scope("pipelines:write");
     BleReprocess,      WRITE,   Scope("pipelines:write");
+    BundlesRead,       READ,    Scope("bundles:read");
+    BundlesWrite,      WRITE,   Scope("bundles:write");
+    BundlesPublish,    OPERATE, Scope("bundles:write");
+    PipelinesRead,     READ,    Scope("pipelines:read");
+    PipelinesWrite,    WRITE,   Scope("pipelines:write");
     DevicesRead,       READ,    Scope("devices:read");
     DevicesWrite,      WRITE,   Scope("devices:write");
     MembersRead,       READ,    Never;
@@ -72,7 +77,15 @@ permissions! {
     AuditRead,         MANAGE,  Scope("audit:read");
     CatalogRead,       READ,    Scope("catalog:read");
     CatalogWrite,      WRITE,   Scope("catalog:write");
+    ExternalEndpointsRead,   READ,   Scope("catalog:read");
+    ExternalEndpointsManage, MANAGE, Scope("catalog:write");
     Diagnostics,       READ,    Any;
     UpdatePoliciesRead, READ,   Scope("releases:read");
     UpdatePoliciesOperate, OPERATE, Scope("hubs:write");
+    SupplierOauthManage, MANAGE, Never;
+    NotificationsRead, READ,    Scope("pipelines:read");
+    NotificationsWrite, WRITE,  Scope("pipelines:write");
+    DashboardRead,     READ,    Scope("hubs:read");
+    ConsentRead,       READ,    Scope("hubs:read");
+    ConsentManage,     MANAGE,  Never;
 }

@@ -36,6 +36,17 @@ pub struct Authorized<P> {
     permission: PhantomData<fn() -> P>,
 }
 
+impl<P> Authorized<P> {
+    /// 403 unless the caller may do what `Q` allows too.
+    pub fn require<Q: Permission>(&self) -> Result<()> {
+        match &self.caller {
+            Caller::Member { role, .. } => require(*role, Q::BIT),
+            Caller::ApiKey(key) if Q::KEY.is_met_by(&key.scopes) => Ok(()),
+            Caller::ApiKey(_) => Err(scope_missing(Q::KEY)),
+        }
+    }
+}
+
 /// The caller that was admitted.
 #[derive(Clone, Debug)]
 pub enum Caller {
@@ -182,13 +193,20 @@ async fn authorize_key(parts: &mut Parts, authn: &Authn, access: KeyAccess) -> R
     if tenant.uuid != key.tenant_uuid {
         return Err(tenant.not_accessible());
     }
-    if let KeyAccess::Scope(scope) = access
-        && !access.is_met_by(&key.scopes)
-    {
-        let message = format!("this requires an API key with the scope `{scope}`");
-        return Err(Error::forbidden("PERMISSION_DENIED", message));
+    if !access.is_met_by(&key.scopes) {
+        return Err(scope_missing(access));
     }
     Ok((Scope::of_api_key(key.tenant_uuid, key.api_key_id), Caller::ApiKey(key)))
+}
+
+fn scope_missing(access: KeyAccess) -> Error {
+    match access {
+        KeyAccess::Scope(scope) => {
+            let message = format!("this requires an API key with the scope `{scope}`");
+            Error::forbidden("PERMISSION_DENIED", message)
+        }
+        KeyAccess::Never | KeyAccess::Any => user::person_required(),
+    }
 }
 
 /// The tenant of a request.
@@ -312,6 +330,18 @@ impl<S: Sync> FromRequestParts<S> for Public {
     }
 }
 
+/// A supplier's system, which signs the body. The handler verifies it: it has to know the body and
+/// the supplier.
+pub struct SignedBySupplier;
+
+impl<S: Sync> FromRequestParts<S> for SignedBySupplier {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(_: &mut Parts, _: &S) -> std::result::Result<Self, Infallible> {
+        Ok(Self)
+    }
+}
+
 /// The extension of an operation in the OpenAPI description that says who may call it.
 pub const ACCESS_EXTENSION: &str = "x-access";
 
@@ -355,6 +385,12 @@ fn describe_tenant_header(operation: &mut Operation) {
 impl OperationInput for PlatformAdmin {
     fn operation_input(_: &mut GenContext, operation: &mut Operation) {
         describe(operation, "platform", &["user"]);
+    }
+}
+
+impl OperationInput for SignedBySupplier {
+    fn operation_input(_: &mut GenContext, operation: &mut Operation) {
+        describe(operation, "hmac", &["signature"]);
     }
 }
 

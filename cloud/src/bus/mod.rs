@@ -89,7 +89,7 @@ impl Bus {
         while let Some(message) = messages.next().await {
             let text = std::str::from_utf8(&message.payload).ok();
             let Some((topic, body)) = text.and_then(|text| text.split_once(' ')) else { continue };
-            if let Some(subscription) = subscriptions.iter().find(|subscription| subscription.topic == topic) {
+            for subscription in subscriptions.iter().filter(|subscription| subscription.topic == topic) {
                 let _ = subscription.messages.try_send(body.to_owned());
             }
         }

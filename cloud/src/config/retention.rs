@@ -18,6 +18,8 @@ pub struct RetentionConfig {
     pub logs: Duration,
     /// Counted from the end of the job.
     pub job_events: Duration,
+    /// Counted from the end of the delivery.
+    pub deliveries: Duration,
     pub audit: Duration,
 }
 
@@ -43,6 +45,7 @@ impl RetentionConfig {
             telemetry: read("telemetry-retention", &flags.telemetry_retention, &file.telemetry_retention, "90d")?,
             logs: read("log-retention", &flags.log_retention, &file.log_retention, "14d")?,
             job_events: read("job-event-retention", &flags.job_event_retention, &file.job_event_retention, "90d")?,
+            deliveries: read("delivery-retention", &flags.delivery_retention, &file.delivery_retention, "7d")?,
             audit,
         })
     }

@@ -110,6 +110,10 @@ pub struct Settings {
         allow_negative_numbers = true
     )]
     pub script_processes: Option<usize>,
+    /// Messages of pipelines that this replica works on at a time; a tenant has at most a quarter
+    /// of them [default: 128]
+    #[arg(long, global = true, env = "HUB_CLOUD_DELIVERY_SLOTS", value_name = "COUNT", allow_negative_numbers = true)]
+    pub delivery_slots: Option<usize>,
 
     /// Lifetime of a hub's access token, such as 24h [default: 24h]
     #[arg(
@@ -139,6 +143,20 @@ pub struct Settings {
     /// invitation, or nobody [default: open]
     #[arg(long, global = true, env = "HUB_CLOUD_REGISTRATION", value_name = "WHO")]
     pub registration: Option<RegistrationPolicy>,
+
+    /// Whether changes that tenants make to their supplier OAuth configuration wait until the
+    /// platform approves them [default: false]
+    #[arg(
+        long,
+        global = true,
+        env = "HUB_CLOUD_REQUIRE_APPROVAL",
+        value_name = "BOOL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true",
+        action = clap::ArgAction::Set
+    )]
+    pub require_approval: Option<bool>,
 
     /// OpenID Connect issuer whose access tokens are accepted as well, such as
     /// https://login.example.com
@@ -187,6 +205,22 @@ pub struct Settings {
     #[arg(long, global = true, env = "HUB_CLOUD_RELEASE_KEYS", value_name = "DIR")]
     pub release_keys: Option<PathBuf>,
 
+    /// Whether calls to addresses that tenants choose may go to this machine and to private
+    /// networks, for development
+    #[arg(long, global = true, env = "HUB_CLOUD_ALLOW_PRIVATE_TARGETS", value_name = "BOOL", num_args = 0..=1,
+        default_missing_value = "true", require_equals = true, action = clap::ArgAction::Set)]
+    pub allow_private_targets: Option<bool>,
+
+    /// Name server for the addresses that tenants choose, `ADDRESS:PORT` [default: those of the
+    /// system]
+    #[arg(long, global = true, env = "HUB_CLOUD_RESOLVER", value_name = "ADDRESS")]
+    pub resolver: Option<SocketAddr>,
+
+    /// PEM file of certificate authorities that calls to addresses of tenants trust beside those of
+    /// the system
+    #[arg(long, global = true, env = "HUB_CLOUD_OUTGOING_CA", value_name = "FILE")]
+    pub outgoing_ca: Option<PathBuf>,
+
     /// How long BLE events are kept, such as 30d [default: 30d]
     #[arg(long, global = true, env = "HUB_CLOUD_BLE_RETENTION", value_name = "DURATION", allow_hyphen_values = true)]
     pub ble_retention: Option<String>,
@@ -214,6 +248,16 @@ pub struct Settings {
         allow_hyphen_values = true
     )]
     pub job_event_retention: Option<String>,
+
+    /// How long deliveries are kept after they ended, such as registration events [default: 7d]
+    #[arg(
+        long,
+        global = true,
+        env = "HUB_CLOUD_DELIVERY_RETENTION",
+        value_name = "DURATION",
+        allow_hyphen_values = true
+    )]
+    pub delivery_retention: Option<String>,
 
     /// How long entries of the audit log are kept, at least 1d [default: 400d]
     #[arg(long, global = true, env = "HUB_CLOUD_AUDIT_RETENTION", value_name = "DURATION", allow_hyphen_values = true)]

@@ -157,6 +157,54 @@ const VERSIONS: &[Version] = &[
         postgres: include_str!("../../../migrations/postgres/0026_reprocessing.sql"),
         sqlite: include_str!("../../../migrations/sqlite/0026_reprocessing.sql"),
     },
+    Version {
+        number: 27,
+        name: "external_endpoints",
+        postgres: include_str!("../../../migrations/postgres/0027_external_endpoints.sql"),
+        sqlite: include_str!("../../../migrations/sqlite/0027_external_endpoints.sql"),
+    },
+    Version {
+        number: 28,
+        name: "registration_push",
+        postgres: include_str!("../../../migrations/postgres/0028_registration_push.sql"),
+        sqlite: include_str!("../../../migrations/sqlite/0028_registration_push.sql"),
+    },
+    Version {
+        number: 29,
+        name: "notices",
+        postgres: include_str!("../../../migrations/postgres/0029_notices.sql"),
+        sqlite: include_str!("../../../migrations/sqlite/0029_notices.sql"),
+    },
+    Version {
+        number: 30,
+        name: "pipelines",
+        postgres: include_str!("../../../migrations/postgres/0030_pipelines.sql"),
+        sqlite: include_str!("../../../migrations/sqlite/0030_pipelines.sql"),
+    },
+    Version {
+        number: 31,
+        name: "supplier_bundles",
+        postgres: include_str!("../../../migrations/postgres/0031_supplier_bundles.sql"),
+        sqlite: include_str!("../../../migrations/sqlite/0031_supplier_bundles.sql"),
+    },
+    Version {
+        number: 32,
+        name: "supplier_links",
+        postgres: include_str!("../../../migrations/postgres/0032_supplier_links.sql"),
+        sqlite: include_str!("../../../migrations/sqlite/0032_supplier_links.sql"),
+    },
+    Version {
+        number: 33,
+        name: "lost_events",
+        postgres: include_str!("../../../migrations/postgres/0033_lost_events.sql"),
+        sqlite: include_str!("../../../migrations/sqlite/0033_lost_events.sql"),
+    },
+    Version {
+        number: 34,
+        name: "end users",
+        postgres: include_str!("../../../migrations/postgres/0034_end_users.sql"),
+        sqlite: include_str!("../../../migrations/sqlite/0034_end_users.sql"),
+    },
 ];
 
 fn migrator(text: impl Fn(&Version) -> &'static str) -> Migrator {

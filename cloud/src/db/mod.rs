@@ -113,7 +113,8 @@ impl Db {
         // too.
         let options = PgConnectOptions::from_str(url)?.application_name("hub-cloud").options([
             ("statement_timeout", "60s"),
-            ("idle_in_transaction_session_timeout", "60s"),
+            // A replica that is paused in a transaction must not hold up the others.
+            ("idle_in_transaction_session_timeout", "8s"),
             // JIT compilation takes 100 ms, more than any statement here would gain.
             ("jit", "off"),
         ]);

@@ -267,7 +267,7 @@ impl Sql {
 
     /// Appends another statement's text and values. This one has no values yet, so placeholders
     /// keep their numbers.
-    fn append(mut self, other: &Self) -> Self {
+    pub fn append(mut self, other: &Self) -> Self {
         self.text.to_mut().push_str(&other.text);
         self.args.extend_from_slice(&other.args);
         self

@@ -126,7 +126,7 @@ impl Api {
         self.call(Method::GET, "/tenant/stream/ble/events", last_id).await
     }
 
-    async fn call(&self, method: Method, path: &str, last_id: Option<&str>) -> Result<Response, Failure> {
+    pub async fn call(&self, method: Method, path: &str, last_id: Option<&str>) -> Result<Response, Failure> {
         let mut request = self.http.request(method, format!("{}{path}", self.url));
         if let Some(last_id) = last_id {
             request = request.header("last-event-id", last_id);
@@ -134,7 +134,7 @@ impl Api {
         self.authorized(request).await
     }
 
-    async fn data<T: DeserializeOwned>(
+    pub async fn data<T: DeserializeOwned>(
         &self,
         method: Method,
         path: &str,

@@ -5,6 +5,7 @@
 mod agent;
 mod client;
 mod demo_dir;
+mod pipeline;
 mod screen;
 mod stream;
 mod view;
@@ -51,6 +52,15 @@ pub struct Options {
     /// Replay speed of the trace: 1 is as recorded, 10 is ten times as fast
     #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = speed, allow_negative_numbers = true)]
     speed: f64,
+
+    /// Send what the devices measure to this address, which begins with http://, https://, mqtt://,
+    /// mqtts:// or nats://
+    #[arg(long, value_name = "URL", value_parser = receiver)]
+    send_to: Option<String>,
+}
+
+fn receiver(text: &str) -> Result<String, String> {
+    pipeline::destination(text).map(|_| text.to_owned())
 }
 
 fn speed(text: &str) -> Result<f64, String> {
@@ -112,6 +122,8 @@ pub fn config(mut settings: Settings, file: Option<&Path>) -> Result<Config, Con
     settings.data_dir.get_or_insert_with(|| PathBuf::from(DEFAULT_DATA_DIR));
     settings.listen.get_or_insert_with(default_or_free_address);
     settings.upload_limit_per_minute.get_or_insert(UPLOADS_PER_MINUTE);
+    // Whoever may use the demo is on this machine.
+    settings.allow_private_targets.get_or_insert(true);
     Config::load(settings, None)
 }
 
@@ -178,6 +190,7 @@ async fn show(
 ) -> Result<u64, Failure> {
     let preparing = async {
         let api = Api::connect(url, demo_dir.account()?).await?;
+        pipeline::set_up(&api, options.send_to.as_deref()).await?;
         demo_dir.write(demo_dir::CLAIM_CODE, api.claim_code().await?.as_bytes())?;
         demo_dir.write(demo_dir::ENVIRONMENT, view::environment(url, &api).as_bytes())?;
         demo_dir.write(demo_dir::TRACE, include_bytes!("../../../tests/data/ble/trace.jsonl.zst"))?;
@@ -198,6 +211,7 @@ async fn show(
             true => "the Bluetooth adapters of this machine".to_owned(),
             false => format!("a recorded trace, replayed in a loop at speed {}", options.speed),
         },
+        receiver: options.send_to.clone(),
     };
     let mut agent = Agent::start(program, demo_dir, url, options)?;
     let (updates, received) = mpsc::channel(64);

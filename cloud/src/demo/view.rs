@@ -38,6 +38,8 @@ pub struct Facts {
     /// Quoted for a shell.
     pub dir: String,
     pub source: String,
+    /// Where a pipeline sends what the devices measure.
+    pub receiver: Option<String>,
 }
 
 pub struct View {
@@ -191,14 +193,16 @@ impl View {
 
 impl Facts {
     fn lines(&self) -> Vec<String> {
-        let Self { url, email, password, tenant_uuid, dir, source } = self;
-        vec![
+        let Self { url, email, password, tenant_uuid, dir, source, receiver } = self;
+        let mut lines = vec![
             format!("service   {url}    API {url}/docs"),
             format!("account   {email}    password {password}"),
             format!("tenant    {tenant_uuid}"),
             format!("source    {source}"),
             format!("data      {dir}    (logs: hub-cloud.log, hub-agent.log)"),
-        ]
+        ];
+        lines.extend(receiver.as_ref().map(|receiver| format!("sent to   {receiver}")));
+        lines
     }
 
     fn next_steps(&self) -> Vec<String> {
@@ -314,6 +318,7 @@ mod tests {
             tenant_uuid: TenantUuid::default(),
             dir: "./hub-cloud-data/demo".into(),
             source: "a recorded trace".into(),
+            receiver: None,
         })
     }
 

@@ -6,6 +6,10 @@ use hub_protocol::FieldError;
 use crate::error::{Error, Result};
 
 const MAX_WORD_BYTES: usize = 64;
+/// The longest language tag.
+pub const MAX_LOCALE_CHARS: usize = 35;
+/// What the shape of a language tag is (BCP 47), or nothing.
+pub const LOCALE: &str = "^([A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*)?$";
 
 /// The errors found so far.
 #[derive(Debug, Default)]
@@ -87,4 +91,35 @@ pub fn changed_text(current: &Option<String>, given: Option<String>) -> Option<S
 pub fn is_web_address(text: &str) -> bool {
     let url = reqwest::Url::parse(text.trim());
     url.is_ok_and(|url| matches!(url.scheme(), "https" | "http") && url.has_host())
+}
+
+pub fn check_locale(check: &mut Check, locale: Option<&str>) {
+    let Some(locale) = filled(locale) else { return };
+    let mut parts = locale.split('-');
+    let language = parts.next().unwrap_or_default();
+    let is_language = (2..=8).contains(&language.len()) && language.bytes().all(|byte| byte.is_ascii_alphabetic());
+    let is_part = |part: &str| (1..=8).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let holds = locale.len() <= MAX_LOCALE_CHARS && is_language && parts.all(is_part);
+    check.that(holds, "locale", "must be a language tag, such as `de` or `pt-BR`");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_locale(text: &str) -> bool {
+        let mut check = Check::new();
+        check_locale(&mut check, Some(text));
+        check.done().is_ok()
+    }
+
+    #[test]
+    fn locales_have_the_shape_of_language_tags() {
+        for text in ["", "de", "pt-BR", "zh-Hant-TW", "sl-rozaj-biske-1994", "de-DE-u-co-phonebk"] {
+            assert!(is_locale(text), "{text}");
+        }
+        for text in ["d", "de_DE", "de-", "-de", "1e", "de-ninecharsx", "de DE", "languages", &"de-abc".repeat(7)] {
+            assert!(!is_locale(text), "{text}");
+        }
+    }
 }

@@ -22,7 +22,7 @@ const fn failure(status: u16, name: &'static str, description: &'static str) -> 
 const RATE_LIMIT: [&str; 3] = ["RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"];
 
 /// All failures.
-pub const FAILURES: [Failure; 16] = [
+pub const FAILURES: [Failure; 18] = [
     failure(400, "BadRequest", "The request is malformed, or `errors` names the fields that are not valid."),
     Failure {
         headers: &["WWW-Authenticate"],
@@ -46,6 +46,7 @@ pub const FAILURES: [Failure; 16] = [
         ..failure(429, "TooManyRequests", "A limit is reached; wait for as long as `Retry-After` says.")
     },
     failure(500, "InternalServerError", "A fault of the service; its log has the cause under the request id."),
+    failure(502, "BadGateway", "A server that somebody else runs failed, or answered what it should not."),
     Failure {
         headers: &["Retry-After"],
         ..failure(
@@ -54,6 +55,7 @@ pub const FAILURES: [Failure; 16] = [
             "A component that the service requires is unavailable; try again after `Retry-After`.",
         )
     },
+    failure(504, "GatewayTimeout", "A server that somebody else runs did not answer in time."),
     Failure {
         headers: &["Retry-After"],
         ..failure(507, "InsufficientStorage", "The tenant's quota of stored bytes is full, or the service's disk is.")
@@ -61,7 +63,7 @@ pub const FAILURES: [Failure; 16] = [
 ];
 
 /// Name, JSON type and description of the headers that operations reference.
-pub const HEADERS: [(&str, &str, &str); 14] = [
+pub const HEADERS: [(&str, &str, &str); 15] = [
     ("Accept-Ranges", "string", "`bytes`: the file can be fetched in pieces with `Range`."),
     (
         "Cache-Control",
@@ -72,6 +74,7 @@ pub const HEADERS: [(&str, &str, &str); 14] = [
     ("Content-Range", "string", "Which bytes of the file the response contains, and how many the file has."),
     ("ETag", "string", "The version of the response. Send it as `If-None-Match` to get 304 while it is unchanged."),
     ("Link", "string", "URLs of the `first`, `prev`, `next` and `last` page (RFC 8288)."),
+    ("Location", "string", "Where to go next."),
     ("RateLimit-Limit", "integer", "Requests allowed a minute."),
     ("RateLimit-Remaining", "integer", "Requests left in the current minute."),
     ("RateLimit-Reset", "integer", "Seconds until the next minute begins."),

@@ -3,7 +3,8 @@
 
 use aide::OperationInput;
 use aide::generate::GenContext;
-use aide::openapi::Operation;
+use aide::openapi::{Operation, ReferenceOr};
+use axum::body::HttpBody;
 use axum::extract::path::ErrorKind;
 use axum::extract::rejection::{PathRejection, RawPathParamsRejection};
 use axum::extract::{FromRef, FromRequest, FromRequestParts, RawPathParams, Request};
@@ -205,6 +206,35 @@ where
             }
         };
         parsed.map(Self)
+    }
+}
+
+/// A JSON body that may be absent, which is the same as an empty object.
+#[derive(Debug)]
+pub struct JsonOrNothing<T>(pub T);
+
+impl<T, S> FromRequest<S> for JsonOrNothing<T>
+where
+    T: DeserializeOwned + Default + Send + 'static,
+    S: Send + Sync,
+    Core: FromRef<S>,
+{
+    type Rejection = Error;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self> {
+        if request.body().size_hint().exact() == Some(0) {
+            return Ok(Self(T::default()));
+        }
+        Json::from_request(request, state).await.map(|Json(value)| Self(value))
+    }
+}
+
+impl<T: JsonSchema> OperationInput for JsonOrNothing<T> {
+    fn operation_input(ctx: &mut GenContext, operation: &mut Operation) {
+        Json::<T>::operation_input(ctx, operation);
+        if let Some(ReferenceOr::Item(body)) = &mut operation.request_body {
+            body.required = false;
+        }
     }
 }
 

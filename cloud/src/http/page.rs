@@ -50,14 +50,14 @@ struct RawPageable {
     size: Option<i64>,
     /// The one field that the list is sorted by, and the direction: `createdAt,asc` or
     /// `createdAt,desc` for lists of what was created, `receivedAt,asc` or `receivedAt,desc` for
-    /// lists of what was received.
+    /// lists of what was received, `startedAt,asc` or `startedAt,desc` for deliveries.
     #[schemars(regex(pattern = "^[A-Za-z]+(,(asc|desc))?$"))]
     sort: Option<String>,
 }
 
-fn checked_size(size: Option<i64>) -> Result<i64> {
+fn checked_size(name: &str, size: Option<i64>) -> Result<i64> {
     match size.unwrap_or(DEFAULT_SIZE) {
-        ..=0 => Err(Error::field("size", "must be 1 or more")),
+        ..=0 => Err(Error::field(name, "must be 1 or more")),
         size => Ok(size.min(MAX_SIZE)),
     }
 }
@@ -83,6 +83,8 @@ pub struct Page {
     pub offset: i64,
     /// Path and query of the request, for `Link` headers.
     uri: axum::http::Uri,
+    /// The name of the parameter for the size.
+    size_name: &'static str,
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for Page {
@@ -90,14 +92,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Page {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self> {
         let Query(raw) = Query::<RawPage>::from_request_parts(parts, state).await?;
-        let size = checked_size(raw.size)?;
-        let number = match raw.page.unwrap_or(1) {
-            ..=-1 => return Err(Error::field("page", "must not be negative")),
-            0 => 1,
-            number => number,
-        };
-        let offset = checked_offset(number - 1, size)?;
-        Ok(Self { number, size, offset, uri: parts.uri.clone() })
+        Self::new(raw.page, raw.size, "size", parts)
     }
 }
 
@@ -107,7 +102,48 @@ impl OperationInput for Page {
     }
 }
 
+/// As [`Page`], with the size in a parameter `limit`.
+#[derive(Clone, Debug)]
+pub struct LimitedPage(pub Page);
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct RawLimitedPage {
+    /// The number of the page, from 1; 1 when absent. 0 is read as 1. A page starts at item 100,000
+    /// at the latest.
+    #[schemars(range(min = 0, max = MAX_OFFSET + 1))]
+    page: Option<i64>,
+    /// Items on a page: 20 when absent, at most 100; more is read as 100.
+    #[schemars(range(min = 1))]
+    limit: Option<i64>,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for LimitedPage {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self> {
+        let Query(raw) = Query::<RawLimitedPage>::from_request_parts(parts, state).await?;
+        Page::new(raw.page, raw.limit, "limit", parts).map(Self)
+    }
+}
+
+impl OperationInput for LimitedPage {
+    fn operation_input(ctx: &mut GenContext, operation: &mut Operation) {
+        Query::<RawLimitedPage>::operation_input(ctx, operation);
+    }
+}
+
 impl Page {
+    fn new(number: Option<i64>, size: Option<i64>, size_name: &'static str, parts: &Parts) -> Result<Self> {
+        let size = checked_size(size_name, size)?;
+        let number = match number.unwrap_or(1) {
+            ..=-1 => return Err(Error::field("page", "must not be negative")),
+            0 => 1,
+            number => number,
+        };
+        let offset = checked_offset(number - 1, size)?;
+        Ok(Self { number, size, offset, uri: parts.uri.clone(), size_name })
+    }
+
     pub const fn slice(&self) -> Slice {
         Slice { size: self.size, offset: self.offset }
     }
@@ -151,11 +187,14 @@ impl Page {
     fn uri_of(&self, number: i64) -> String {
         let others = self.uri.query().unwrap_or_default().split('&');
         let mut query: Vec<String> = others
-            .filter(|pair| !pair.is_empty() && !matches!(pair.split('=').next(), Some("page" | "size")))
+            .filter(|pair| {
+                !pair.is_empty()
+                    && !matches!(pair.split('=').next(), Some(name) if name == "page" || name == self.size_name)
+            })
             .map(str::to_owned)
             .collect();
         query.push(format!("page={number}"));
-        query.push(format!("size={}", self.size));
+        query.push(format!("{}={}", self.size_name, self.size));
         format!("{}?{}", self.uri.path(), query.join("&"))
     }
 }
@@ -204,7 +243,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Pageable {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self> {
         let Query(raw) = Query::<RawPageable>::from_request_parts(parts, state).await?;
-        let size = checked_size(raw.size)?;
+        let size = checked_size("size", raw.size)?;
         let number = raw.page.unwrap_or(0);
         let offset = checked_offset(number, size)?;
         Ok(Self { number, size, offset, sort: raw.sort })

@@ -65,6 +65,13 @@ pub struct PolicyPath {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+pub struct BundlePath {
+    /// The bundle.
+    pub bundle_uuid: Uuid,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct AppPath {
     /// The app.
     pub app_uuid: AppUuid,
@@ -200,6 +207,13 @@ pub struct DeviceVersionPath {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+pub struct ExternalEndpointPath {
+    /// The id of the external endpoint.
+    pub id: Uuid,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct DeviceUiPath {
     /// The id of the UI schema.
     pub device_ui_id: i64,
@@ -220,9 +234,73 @@ pub struct ActionPath {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ConsentPath {
+    /// The id of the consent.
+    pub consent_id: i64,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SupplierPath {
+    /// The supplier.
+    pub supplier_uuid: TenantUuid,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NotificationPath {
+    /// The id of the notice.
+    pub notification_id: i64,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct RegistrationEventPath {
+    /// The id of the event.
+    pub id: i64,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct SupplierOauthApprovalPath {
+    /// The id of the change.
+    pub id: i64,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
 pub struct LibraryPath {
     /// The first half of the key of a model, such as `ruuvi`.
     pub brand: String,
     /// The second half, such as `ruuvitag`.
     pub key: String,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PipelinePath {
+    /// The pipeline.
+    pub pipeline_uuid: Uuid,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ReplayPath {
+    /// The pipeline.
+    pub pipeline_uuid: Uuid,
+    /// The replay.
+    pub replay_uuid: Uuid,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DeadLetterPath {
+    /// The pipeline.
+    pub pipeline_uuid: Uuid,
+    /// The id of the dead letter.
+    pub dlq_id: i64,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct SupplierLinkPath {
+    /// The id of the link.
+    pub id: i64,
 }

@@ -14,10 +14,11 @@ use super::openapi::Documentation;
 use super::{health, hygiene, middleware, openapi};
 use crate::app::App;
 use crate::domain::{
-    accounts, api_keys, audit_logs, ble, ble_reprocess, ble_routes, certificates, claim_codes, desired_state,
-    device_catalog, device_history, device_instances, device_pages, device_query, diagnostics, hub_release, hubs,
-    invitations, jobs, releases, scan_config, setup_delegations, simulator, streams, telemetry, tenant_deletion,
-    tenants, transfers, unknown_advertisers, update_policies,
+    accounts, api_keys, audit_logs, ble, ble_reprocess, ble_routes, bundles, certificates, claim_codes, consent,
+    dashboard, desired_state, device_catalog, device_history, device_instances, device_pages, device_query,
+    diagnostics, end_users, external_endpoints, hub_release, hubs, invitations, jobs, notices, pipelines,
+    registration_events, releases, scan_config, setup_delegations, simulator, streams, supplier_links, supplier_oauth,
+    telemetry, tenant_deletion, tenants, transfers, unknown_advertisers, update_policies,
 };
 use crate::error::Error;
 
@@ -35,6 +36,7 @@ fn routes() -> ApiRouter<App> {
         .merge(invitations::http::routes())
         .merge(claim_codes::http::routes())
         .merge(hubs::http::routes())
+        .merge(bundles::http::routes())
         .merge(hub_release::http::routes())
         .merge(certificates::http::routes())
         .merge(setup_delegations::http::routes())
@@ -44,17 +46,26 @@ fn routes() -> ApiRouter<App> {
         .merge(ble::http::routes())
         .merge(ble_routes::http::routes())
         .merge(ble_reprocess::http::routes())
+        .merge(pipelines::http::routes())
         .merge(simulator::http::routes())
         .merge(device_query::http::routes())
         .merge(unknown_advertisers::http::routes())
         .merge(device_catalog::http::routes())
         .merge(device_pages::http::routes())
+        .merge(end_users::http::routes())
+        .merge(external_endpoints::http::routes())
         .merge(releases::http::routes())
         .merge(jobs::http::routes())
         .merge(update_policies::http::routes())
         .merge(desired_state::http::routes())
         .merge(scan_config::http::routes())
         .merge(streams::http::routes())
+        .merge(supplier_oauth::http::routes())
+        .merge(supplier_links::http::routes())
+        .merge(registration_events::http::routes())
+        .merge(notices::http::routes())
+        .merge(consent::http::routes())
+        .merge(dashboard::http::routes())
 }
 
 /// The OpenAPI document alone.

@@ -1,36 +1,39 @@
-//! Announces commits to those who follow a log of records: event streams in this process, other
-//! replicas over the bus. A commit that finds the channel full is not lost: followers read it from
-//! the database.
+//! Announces commits to those who follow a log of records: event streams and pipelines in this
+//! process, other replicas over the bus. A commit that finds a follower's channel full is not lost:
+//! followers read it from the database.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use hub_protocol::{HubUuid, TenantUuid};
 use tokio::sync::mpsc;
 
 use super::{Kind, Record};
 
-/// Commits that may wait for the publisher.
+/// Commits that may wait for a follower.
 const QUEUE_COMMITS: usize = 256;
 /// The memory of their records, beyond which further commits are not queued.
 const QUEUE_BYTES: usize = 16 * 1024 * 1024;
+
+/// The topic of the bus on which commits are announced to other replicas.
+pub const TOPIC: &str = "records";
 
 /// One tenant's log of one kind of record.
 pub type LogKey = (TenantUuid, Kind);
 
 /// What one commit stored for one tenant.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Commit {
     pub tenant_uuid: TenantUuid,
     pub kind: Kind,
     /// The last id of the tenant before this commit.
     pub previous_id: i64,
     pub last_id: i64,
-    pub records: Vec<CommittedRecord>,
+    pub records: Arc<Vec<CommittedRecord>>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct CommittedRecord {
     pub id: i64,
     pub hub_uuid: HubUuid,
@@ -39,11 +42,26 @@ pub struct CommittedRecord {
     pub record: Record,
 }
 
-/// Announces commits; cheap to clone.
-#[derive(Clone)]
-pub struct Commits(Arc<Inner>);
+/// What the bus says of a commit: the last id of a log.
+pub fn announcement((tenant_uuid, kind): LogKey, last_id: i64) -> String {
+    format!("{tenant_uuid} {} {last_id}", kind.name())
+}
 
-/// The announced commits, for the publisher.
+pub fn parse_announcement(text: &str) -> Option<(LogKey, i64)> {
+    let [tenant_uuid, kind, last_id] = text.split(' ').collect::<Vec<_>>().try_into().ok()?;
+    let key = (tenant_uuid.parse::<TenantUuid>().ok()?, Kind::from_name(kind)?);
+    Some((key, last_id.parse().ok()?))
+}
+
+/// Announces commits to all followers; cheap to clone.
+#[derive(Clone, Default)]
+pub struct Commits(Arc<RwLock<Vec<Follower>>>);
+
+/// Which logs somebody follows; cheap to clone.
+#[derive(Clone)]
+pub struct Follower(Arc<Inner>);
+
+/// The announced commits, for the follower.
 pub struct Queued {
     commits: mpsc::Receiver<Vec<Commit>>,
     bytes: Arc<AtomicUsize>,
@@ -58,40 +76,57 @@ impl Queued {
 }
 
 fn bytes_of(commits: &[Commit]) -> usize {
-    commits.iter().flat_map(|commit| &commit.records).map(|committed| committed.record.bytes()).sum()
+    commits.iter().flat_map(|commit| commit.records.iter()).map(|committed| committed.record.bytes()).sum()
 }
 
 struct Inner {
     sender: mpsc::Sender<Vec<Commit>>,
     queued_bytes: Arc<AtomicUsize>,
     followed: Mutex<HashSet<LogKey>>,
-    /// Whether every commit is announced, because other replicas may follow a log that this
-    /// one does not.
-    announces_all: bool,
+    /// Whether it gets every commit.
+    follows_all: bool,
 }
 
 impl Commits {
-    pub fn new(announces_all: bool) -> (Self, Queued) {
+    /// Adds a follower: of every log, or of those that it names.
+    pub fn follower(&self, follows_all: bool) -> (Follower, Queued) {
         let (sender, commits) = mpsc::channel(QUEUE_COMMITS);
         let bytes = Arc::new(AtomicUsize::new(0));
-        let inner = Inner { sender, queued_bytes: bytes.clone(), followed: Mutex::default(), announces_all };
-        (Self(Arc::new(inner)), Queued { commits, bytes })
+        let inner = Inner { sender, queued_bytes: bytes.clone(), followed: Mutex::default(), follows_all };
+        let follower = Follower(Arc::new(inner));
+        self.0.write().unwrap_or_else(PoisonError::into_inner).push(follower.clone());
+        (follower, Queued { commits, bytes })
     }
 
     /// Announces commits. Never waits.
     pub fn announce(&self, mut commits: Vec<Commit>) {
         commits.retain(|commit| commit.kind.description().is_streamed && !commit.records.is_empty());
-        if !self.0.announces_all {
-            let followed = self.followed();
-            commits.retain(|commit| followed.contains(&(commit.tenant_uuid, commit.kind)));
-        }
         if commits.is_empty() {
             return;
         }
-        let bytes = bytes_of(&commits);
+        for follower in self.0.read().unwrap_or_else(PoisonError::into_inner).iter() {
+            follower.announce(&commits);
+        }
+    }
+}
+
+impl Follower {
+    fn announce(&self, commits: &[Commit]) {
+        let wanted: Vec<Commit> = match self.0.follows_all {
+            true => commits.to_vec(),
+            false => {
+                let followed = self.followed();
+                let is_followed = |commit: &&Commit| followed.contains(&(commit.tenant_uuid, commit.kind));
+                commits.iter().filter(is_followed).cloned().collect()
+            }
+        };
+        if wanted.is_empty() {
+            return;
+        }
+        let bytes = bytes_of(&wanted);
         let waiting = self.0.queued_bytes.fetch_add(bytes, Ordering::Relaxed);
         let has_room = waiting == 0 || waiting + bytes <= QUEUE_BYTES;
-        if !has_room || self.0.sender.try_send(commits).is_err() {
+        if !has_room || self.0.sender.try_send(wanted).is_err() {
             self.0.queued_bytes.fetch_sub(bytes, Ordering::Relaxed);
         }
     }
@@ -106,5 +141,17 @@ impl Commits {
 
     fn followed(&self) -> MutexGuard<'_, HashSet<LogKey>> {
         self.0.followed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn announcements_round_trip() {
+        let key = (TenantUuid::new(), Kind::Logs);
+        assert_eq!(parse_announcement(&announcement(key, 42)), Some((key, 42)));
+        assert_eq!(parse_announcement("x LOGS 1"), None);
     }
 }

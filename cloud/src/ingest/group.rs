@@ -47,6 +47,8 @@ enum Verdict {
     Store(Place),
     /// Known from an earlier request, or from an earlier upload of this group.
     Duplicate(RateLimit, String),
+    /// Nothing of it is stored, for want of consent.
+    Withheld(Place),
     /// Refused, unless an earlier request stored it.
     OverQuota(Place, Refusal),
     Refuse(Refusal),
@@ -76,12 +78,12 @@ pub(super) struct Memory<'a> {
 pub(super) async fn commit(core: &Core, group: &[Pending], memory: Memory<'_>) -> Result<Outcome> {
     let mut tx = core.db.begin_first().await?;
     let now = core.clock.now();
-    let refused = tokens_not_in_force(&mut tx, group).await?;
-    let in_force: Vec<bool> = group.iter().map(|pending| !refused.contains(&token_of(pending))).collect();
+    let noted = noted_tokens(&mut tx, group).await?;
+    let in_force: Vec<bool> = group.iter().map(|pending| noted.get(&token_of(pending)) != Some(&Noted::Over)).collect();
     let ranges = advance_clocks(core, &mut tx, group, &in_force, now).await?;
     let tenants = ranges.keys().map(|(tenant_uuid, _)| *tenant_uuid);
     let mut usages = quota::usages(&mut tx, memory.usages, tenants, now).await?;
-    let (mut verdicts, exhausted) = admit(core, group, &in_force, &ranges, usages.clone(), now);
+    let (mut verdicts, exhausted) = admit(core, group, &noted, &ranges, usages.clone(), now);
     store_keys(&mut tx, group, &mut verdicts).await?;
     let (committed, records, frames) = store_records(&mut tx, group, &verdicts, &ranges, memory.observations).await?;
     let charges = charges(group, &verdicts);
@@ -102,9 +104,12 @@ pub(super) async fn commit(core: &Core, group: &[Pending], memory: Memory<'_>) -
 fn receipt(pending: &Pending, verdict: Verdict) -> std::result::Result<Receipt, Refusal> {
     match verdict {
         Verdict::Store(Place { rate_limit, .. }) => {
-            Ok(Receipt { answer: pending.upload.answer.clone(), duplicate: false, rate_limit })
+            Ok(Receipt { answer: pending.upload.answer.clone(), duplicate: false, withheld: false, rate_limit })
         }
-        Verdict::Duplicate(rate_limit, answer) => Ok(Receipt { answer, duplicate: true, rate_limit }),
+        Verdict::Duplicate(rate_limit, answer) => Ok(Receipt { answer, duplicate: true, withheld: false, rate_limit }),
+        Verdict::Withheld(Place { rate_limit, .. }) => {
+            Ok(Receipt { answer: String::new(), duplicate: false, withheld: true, rate_limit })
+        }
         Verdict::OverQuota(_, refusal) | Verdict::Refuse(refusal) => Err(refusal),
     }
 }
@@ -116,20 +121,40 @@ fn token_of(pending: &Pending) -> Token {
     (pending.upload.hub.hub_uuid, pending.upload.hub.token_id)
 }
 
-/// The group's tokens that are not in force; nearly always none.
-async fn tokens_not_in_force(tx: &mut Tx, group: &[Pending]) -> Result<HashSet<Token>> {
+/// What is to be noted of a token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Noted {
+    /// It is not in force.
+    Over,
+    /// Its hub withholds BLE events.
+    Withholds,
+}
+
+#[derive(sqlx::FromRow)]
+struct NotedRow {
+    hub_uuid: HubUuid,
+    token_id: Uuid,
+    is_over: bool,
+}
+
+/// The group's tokens that are not in force, and those of hubs that withhold their events; nearly
+/// always none.
+async fn noted_tokens(tx: &mut Tx, group: &[Pending]) -> Result<HashMap<Token, Noted>> {
     let (hubs, tokens) =
         group.iter().map(token_of).collect::<HashSet<_>>().into_iter().map(|(hub, id)| (hub.0, id)).unzip();
-    let rows: Vec<Token> = Bulk {
+    let rows: Vec<NotedRow> = Bulk {
         head: "WITH given (hub_uuid, token_id) AS (",
         columns: vec![Column::Uuid(hubs), Column::Uuid(tokens)],
-        tail: ") SELECT given.hub_uuid, given.token_id FROM given \
+        tail: ") SELECT given.hub_uuid, given.token_id, \
+               hubs.access_token_id IS DISTINCT FROM given.token_id AS is_over FROM given \
                LEFT JOIN hubs ON hubs.hub_uuid = given.hub_uuid \
-               WHERE hubs.access_token_id IS DISTINCT FROM given.token_id",
+               WHERE hubs.access_token_id IS DISTINCT FROM given.token_id OR hubs.withholds_events",
     }
     .returning(tx)
     .await?;
-    Ok(rows.into_iter().collect())
+    let noted =
+        |row: NotedRow| ((row.hub_uuid, row.token_id), if row.is_over { Noted::Over } else { Noted::Withholds });
+    Ok(rows.into_iter().map(noted).collect())
 }
 
 type ClockKey = (TenantUuid, Kind);
@@ -239,7 +264,7 @@ async fn advance_clocks(
 fn admit(
     core: &Core,
     group: &[Pending],
-    in_force: &[bool],
+    noted: &HashMap<Token, Noted>,
     ranges: &HashMap<ClockKey, Range>,
     mut usages: HashMap<TenantUuid, Usage>,
     now: Timestamp,
@@ -248,9 +273,10 @@ fn admit(
     let mut counted: HashMap<ClockKey, (i64, i64)> = HashMap::new();
     let mut exhausted = HashMap::new();
     let mut verdicts = Vec::with_capacity(group.len());
-    for (pending, in_force) in group.iter().zip(in_force) {
+    for pending in group {
+        let noted = noted.get(&token_of(pending));
         let key = (pending.upload.hub.tenant_uuid, pending.upload.kind);
-        let Some(range) = ranges.get(&key).filter(|_| *in_force) else {
+        let Some(range) = ranges.get(&key).filter(|_| noted != Some(&Noted::Over)) else {
             verdicts.push(Verdict::Refuse(Refusal::TokenNotInForce));
             continue;
         };
@@ -268,6 +294,10 @@ fn admit(
             continue;
         }
         let place = Place { rate_limit, first_id };
+        if noted.is_some() && pending.upload.kind == Kind::BleEvents {
+            verdicts.push(Verdict::Withheld(place));
+            continue;
+        }
         let admitted = usages
             .get_mut(&key.0)
             .map_or(Ok(()), |usage| usage.admit(Charge::of(&pending.upload), range.limits, &core.config.quotas, now));
@@ -304,7 +334,7 @@ async fn store_keys(tx: &mut Tx, group: &[Pending], verdicts: &mut [Verdict]) ->
         let (place, is_stored) = match &*verdict {
             Verdict::Store(place) => (*place, true),
             Verdict::OverQuota(place, _) => (*place, false),
-            Verdict::Duplicate(..) | Verdict::Refuse(_) => continue,
+            Verdict::Duplicate(..) | Verdict::Withheld(_) | Verdict::Refuse(_) => continue,
         };
         match firsts.get(&key) {
             Some((first, _)) => *verdict = Verdict::Duplicate(place.rate_limit, first.upload.answer.clone()),
@@ -357,7 +387,7 @@ async fn store_keys(tx: &mut Tx, group: &[Pending], verdicts: &mut [Verdict]) ->
         let rate_limit = match verdict {
             Verdict::Store(place) | Verdict::OverQuota(place, _) => place.rate_limit,
             Verdict::Duplicate(rate_limit, _) => *rate_limit,
-            Verdict::Refuse(_) => continue,
+            Verdict::Withheld(_) | Verdict::Refuse(_) => continue,
         };
         *verdict = Verdict::Duplicate(rate_limit, (*answer).to_owned());
     }
@@ -458,7 +488,7 @@ async fn store_records(
             kind: key.1,
             previous_id: range.previous_id,
             last_id: range.last_id,
-            records: Vec::new(),
+            records: Arc::default(),
         });
         for (id, record) in (place.first_id..).zip(&pending.upload.records) {
             let observation_id = record
@@ -466,7 +496,12 @@ async fn store_records(
                 .and_then(|observation| observations.first_of(hub.tenant_uuid, hub.hub_uuid, id, observation));
             rows.push(pending, id, observation_id, record);
             let record = record.clone();
-            committed.records.push(CommittedRecord { id, hub_uuid: hub.hub_uuid, observation_id, record });
+            Arc::make_mut(&mut committed.records).push(CommittedRecord {
+                id,
+                hub_uuid: hub.hub_uuid,
+                observation_id,
+                record,
+            });
         }
     }
     let mut count = 0;

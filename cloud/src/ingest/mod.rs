@@ -36,11 +36,13 @@ use crate::http::body::no_memory;
 use crate::http::describe::{may_fail, rate_limit_headers};
 
 pub use body::{HubUpload, UploadBody};
-pub use commits::{Commit, Commits, CommittedRecord, LogKey, Queued};
+pub use commits::{
+    Commit, Commits, CommittedRecord, Follower, LogKey, Queued, TOPIC, announcement, parse_announcement,
+};
 pub use derived::{Derived, Due, Heard, HeardUpload};
 pub use kinds::Kind;
 pub use quota::{count_stored, forget_month, forget_months_before, has_months_before, lower_stored, stored_of_kind};
-pub use retention::{Holder, holders, log_of};
+pub use retention::{Holder, delete_of_hub, holders, log_of, oldest_of_hub};
 pub use rewrite::{Rewritten, rewrite};
 pub use single::{Ids, issue_id, store_answer, stored_answer};
 pub use status::ProcessingStatus;
@@ -136,6 +138,8 @@ pub struct Receipt {
     pub answer: String,
     /// An earlier request stored the upload; nothing was written now.
     pub duplicate: bool,
+    /// The owner of the hub has not consented to it; nothing was written.
+    pub withheld: bool,
     pub rate_limit: RateLimit,
 }
 

@@ -2,6 +2,7 @@
 //! template, never with the requested path.
 
 mod classic;
+mod pipelines;
 mod process;
 
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 
+use self::pipelines::PipelineMetrics;
 use self::process::Process;
 use crate::error::{Error, Result};
 
@@ -65,6 +67,11 @@ struct ScriptOutcome {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ScriptReason {
     reason: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct CallResult {
+    result: &'static str,
 }
 
 /// Why a script process ended before its time.
@@ -119,6 +126,7 @@ pub struct Metrics {
     /// How long a transaction of retention held the writer.
     pub retention_batch_duration: Histogram,
     /// Stored BLE events that were read again, and those of them that changed.
+    pub pipelines: PipelineMetrics,
     pub reprocessed_events: Counter,
     pub reprocess_changed_events: Counter,
     /// How long a transaction of reprocessing held the writer.
@@ -143,6 +151,10 @@ pub struct Metrics {
     pub tasks_due: Family<InLane, Gauge>,
     /// How long the task that is due longest has waited.
     pub task_delay_seconds: Family<InLane, Gauge>,
+    /// Registration events that are to be delivered, counted up to 100,000.
+    pub registration_events_pending: Gauge,
+    /// Since the oldest of them was written.
+    pub registration_event_age_seconds: Gauge,
     pub pool_connections: Family<OfPool, Gauge>,
     pub pool_idle_connections: Family<OfPool, Gauge>,
     script_runs: Family<ScriptOutcome, Counter>,
@@ -150,6 +162,7 @@ pub struct Metrics {
     /// Seconds that callers have waited for scripts.
     pub scripts_busy: Counter<f64, AtomicU64>,
     pub script_processes: Gauge,
+    outgoing_calls: Family<CallResult, Counter>,
 }
 
 impl Metrics {
@@ -157,6 +170,9 @@ impl Metrics {
         let mut root = Registry::default();
         root.register_collector(Box::new(Process::new()));
         let registry = root.sub_registry_with_prefix("hub_cloud");
+        let outgoing_calls = Family::<CallResult, Counter>::default();
+        // There from the start, so that the page of metrics shows what is counted.
+        drop(outgoing_calls.get_or_create(&CallResult { result: "ok" }));
         let metrics = Self {
             registry: Arc::default(),
             requests: Family::default(),
@@ -175,6 +191,7 @@ impl Metrics {
             retention_behind: Family::default(),
             stored_bytes: Family::default(),
             retention_batch_duration: Histogram::new(BATCH_SECONDS),
+            pipelines: PipelineMetrics::new(),
             reprocessed_events: Counter::default(),
             reprocess_changed_events: Counter::default(),
             reprocess_batch_duration: Histogram::new(BATCH_SECONDS),
@@ -189,12 +206,15 @@ impl Metrics {
             hubs: Gauge::default(),
             tasks_due: Family::default(),
             task_delay_seconds: Family::default(),
+            registration_events_pending: Gauge::default(),
+            registration_event_age_seconds: Gauge::default(),
             pool_connections: Family::default(),
             pool_idle_connections: Family::default(),
             script_runs: Family::default(),
             script_ends: Family::default(),
             scripts_busy: Counter::default(),
             script_processes: Gauge::default(),
+            outgoing_calls,
         };
         registry.register("build", "The program", Info::new([("version", env!("CARGO_PKG_VERSION"))]));
         registry.register("http_requests", "Requests served", metrics.requests.clone());
@@ -228,8 +248,11 @@ impl Metrics {
         );
         registry.register("quota_refusals", "Uploads refused by a full quota", metrics.quota_refusals.clone());
         metrics.register_retention(registry);
+        metrics.pipelines.register(registry);
         metrics.register_reprocessing(registry);
         metrics.register_scripts(registry);
+        let help = "Calls to addresses that tenants chose, by what became of them";
+        registry.register("outgoing_calls", help, metrics.outgoing_calls.clone());
         registry.register("storage_full", "1 while the disk of the database is full", metrics.storage_full.clone());
         registry.register_with_unit(
             "storage_free",
@@ -259,6 +282,17 @@ impl Metrics {
             "How long the background task that is due longest has waited",
             Unit::Seconds,
             metrics.task_delay_seconds.clone(),
+        );
+        registry.register(
+            "registration_events_pending",
+            "Registration events that are to be delivered, counted up to 100,000",
+            metrics.registration_events_pending.clone(),
+        );
+        registry.register_with_unit(
+            "registration_event_age",
+            "Time since the oldest registration event that is to be delivered was written",
+            Unit::Seconds,
+            metrics.registration_event_age_seconds.clone(),
         );
         registry.register("database_connections", "Open connections to the database", metrics.pool_connections.clone());
         registry.register(
@@ -298,7 +332,11 @@ impl Metrics {
 
     fn register_scripts(&self, registry: &mut Registry) {
         let registry = registry.sub_registry_with_prefix("script");
-        registry.register("runs", "Frames given to scripts, by what became of them", self.script_runs.clone());
+        registry.register(
+            "runs",
+            "Frames and events given to scripts, by what became of them",
+            self.script_runs.clone(),
+        );
         let help = "Script processes that were killed because they were silent, or that crashed";
         registry.register("process_ends", help, self.script_ends.clone());
         let help = "Time that uploads and requests have waited for scripts";
@@ -306,7 +344,12 @@ impl Metrics {
         registry.register("processes", "Processes that run scripts", self.script_processes.clone());
     }
 
-    /// Counts a frame that was given to a script.
+    /// Counts a call to an address that a tenant chose.
+    pub fn outgoing_call(&self, result: &'static str) {
+        self.outgoing_calls.get_or_create(&CallResult { result }).inc();
+    }
+
+    /// Counts a frame or an event that was given to a script.
     pub fn script_run(&self, outcome: &'static str) {
         self.script_runs.get_or_create(&ScriptOutcome { outcome }).inc();
     }

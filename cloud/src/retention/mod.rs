@@ -3,6 +3,9 @@
 //! longer; all else goes in batches that hold the writer for a moment only. A run may end anywhere
 //! and be continued by any replica: what is old is read from the tables themselves.
 
+mod consents;
+mod pipelines;
+
 use std::time::{Duration, Instant};
 
 use hub_protocol::{TenantUuid, Timestamp};
@@ -13,10 +16,12 @@ use crate::core::Core;
 use crate::db::aged::{AgedLog, Batch};
 use crate::db::months::Month;
 use crate::db::{partitions, space};
+use crate::domain::pipelines::{lose, lose_all};
 use crate::domain::{device_instances, jobs};
 use crate::error::{Error, Result};
 use crate::ingest::{self, Holder, Kind};
 use crate::metrics::RetentionMetrics;
+use crate::outbox;
 use crate::pace::{Held, Pace};
 use crate::tasks::Done;
 
@@ -25,11 +30,15 @@ pub const LANE: &str = "retention";
 const ACTIVATIONS: &str = "retention.activations";
 const AUDIT: &str = "retention.audit";
 const BLE_EVENTS: &str = "retention.ble_events";
+const CONSENTS: &str = "retention.consents";
 const JOB_EVENTS: &str = "retention.job_events";
 const LOGS: &str = "retention.logs";
+const PIPELINES: &str = "retention.pipelines";
+const REGISTRATION_EVENTS: &str = "retention.registration_events";
 const TELEMETRY: &str = "retention.telemetry";
 /// The kinds of task.
-pub const KINDS: [&str; 6] = [ACTIVATIONS, AUDIT, BLE_EVENTS, JOB_EVENTS, LOGS, TELEMETRY];
+pub const KINDS: [&str; 9] =
+    [ACTIVATIONS, AUDIT, BLE_EVENTS, CONSENTS, JOB_EVENTS, LOGS, PIPELINES, REGISTRATION_EVENTS, TELEMETRY];
 
 /// After this time the next kind has its turn.
 const RUN_TIME: Duration = Duration::from_secs(45);
@@ -66,8 +75,11 @@ pub async fn perform(core: &Core, kind: &str) -> Result<Done> {
         ACTIVATIONS => ("activations", None, retention.audit),
         AUDIT => ("audit", None, retention.audit),
         BLE_EVENTS => ("ble_events", Some(Kind::BleEvents), retention.ble_events),
+        CONSENTS => ("consents", None, retention.ble_events),
         JOB_EVENTS => ("job_events", Some(Kind::JobEvents), retention.job_events),
         LOGS => ("logs", Some(Kind::Logs), retention.logs),
+        PIPELINES => ("pipelines", None, retention.deliveries),
+        REGISTRATION_EVENTS => ("registration_events", None, retention.deliveries),
         TELEMETRY => ("telemetry", Some(Kind::Telemetry), retention.telemetry),
         _ => return Err(Error::internal("no such kind of retention")),
     };
@@ -75,6 +87,9 @@ pub async fn perform(core: &Core, kind: &str) -> Result<Done> {
     let is_done = match records {
         Some(records) => run.records(records).await?,
         None if kind == ACTIVATIONS => run.activations().await?,
+        None if kind == CONSENTS => run.consents().await?,
+        None if kind == PIPELINES => run.pipelines().await?,
+        None if kind == REGISTRATION_EVENTS => run.registration_events().await?,
         None => run.audit().await?,
     };
     let is_done = is_done && run.give_back().await?;
@@ -160,6 +175,10 @@ impl<'a> Run<'a> {
         let core = self.core;
         for month in partitions::ended(&core.db, log.table, self.before(None)).await? {
             let mut tx = core.db.begin().await?;
+            if kind == Kind::BleEvents {
+                let ids = (month.start_micros(), month.end_micros() - 1);
+                lose_all(&mut tx, ids, core.clock.now()).await?;
+            }
             match partitions::drop_month(&mut tx, log.table, month).await {
                 // Somebody reads from it; batches go on.
                 Err(error) if error.is_lock_timeout() => return Ok(false),
@@ -220,6 +239,9 @@ impl<'a> Run<'a> {
             return Ok(false);
         }
         ingest::lower_stored(&mut tx, tenant_uuid, kind, month, batch.bytes).await?;
+        if let Some(last_id) = batch.last_id.filter(|_| kind == Kind::BleEvents) {
+            lose(&mut tx, tenant_uuid, last_id, self.core.clock.now()).await?;
+        }
         held.commits();
         tx.commit_unaudited("records whose retention has passed").await?;
         self.metrics.deleted_records.inc_by(batch.records.unsigned_abs());
@@ -293,6 +315,25 @@ impl<'a> Run<'a> {
             let deleted = device_instances::delete_activations_before(&mut tx, before, self.pace.size()).await?;
             held.commits();
             tx.commit_unaudited("activations whose retention has passed").await?;
+            self.metrics.deleted_records.inc_by(deleted);
+            self.rest(&held, deleted.cast_signed()).await;
+        }
+        Ok(true)
+    }
+
+    /// Deletes registration events that ended. Returns whether none is left.
+    async fn registration_events(&mut self) -> Result<bool> {
+        let before = self.before(None);
+        while outbox::has_settled_before(&mut self.core.db.read().await?, before).await? {
+            if self.is_over() {
+                return Ok(false);
+            }
+            self.keep_log_short().await?;
+            let mut tx = self.core.db.begin().await?;
+            let mut held = Held::begin();
+            let deleted = outbox::delete_settled_before(&mut tx, before, self.pace.size()).await?;
+            held.commits();
+            tx.commit_unaudited("events whose retention has passed").await?;
             self.metrics.deleted_records.inc_by(deleted);
             self.rest(&held, deleted.cast_signed()).await;
         }

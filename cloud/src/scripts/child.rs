@@ -2,8 +2,9 @@
 
 use std::io;
 use std::path::Path;
+use std::pin::pin;
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -17,19 +18,26 @@ pub const ARGUMENT: &str = "script-worker";
 /// Its allocator starts no threads and keeps one arena.
 const MALLOC_CONF: &str = "background_thread:false,narenas:1";
 
+/// After so long without an answer, it is looked at what a process does.
+const SILENCE: Duration = Duration::from_millis(200);
+
 /// Why there is no answer.
 #[derive(Debug)]
 pub enum Ended {
     NotStarted(io::Error),
-    /// Nothing came in time.
+    /// Nothing came, though it had the time of the processor for it.
     Silent,
+    /// Nothing came in time, since the machine is busy.
+    Starved,
     /// It ended, or answered something else.
     Crashed,
+    /// Its answers are too large together.
+    TooMuch,
 }
 
 pub struct Child {
     /// Kills the process when it is dropped.
-    _process: tokio::process::Child,
+    process: tokio::process::Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
     /// Whether the kernel filters its system calls.
@@ -51,11 +59,11 @@ impl Child {
         let (Some(input), Some(output)) = (process.stdin.take(), process.stdout.take()) else {
             return Err(io::Error::other("it has no pipes"));
         };
-        let mut child = Self { _process: process, input, output: BufReader::new(output), is_filtered: false };
+        let mut child = Self { process, input, output: BufReader::new(output), is_filtered: false };
         let hello = tokio::time::timeout(within, child.read::<Hello>()).await;
         let hello = hello.map_err(|_| io::Error::other("it did not start in time"))?;
-        child.is_filtered =
-            hello.map_err(|error| io::Error::other(format!("it ended at its start: {error}")))?.is_filtered;
+        let hello = hello.map_err(|error| io::Error::other(format!("it ended at its start: {error}")))?;
+        child.is_filtered = hello.0.is_filtered;
         Ok(child)
     }
 
@@ -71,20 +79,41 @@ impl Child {
         Ok(())
     }
 
-    pub async fn answer(&mut self, within: Duration) -> Result<Answer, Ended> {
-        match tokio::time::timeout(within, self.read::<Answer>()).await {
-            Ok(answer) => answer.map_err(|_| Ended::Crashed),
-            Err(_) => Err(Ended::Silent),
+    /// An answer, and its bytes. A process that has used `time` of the processor without an answer
+    /// is silent.
+    pub async fn answer(&mut self, time: Duration, deadline: Instant) -> Result<(Answer, usize), Ended> {
+        let (id, begun_at) = (self.process.id(), Instant::now());
+        let mut reading = pin!(self.read::<Answer>());
+        let mut used_before = None;
+        loop {
+            if let Ok(answer) = tokio::time::timeout(SILENCE, &mut reading).await {
+                return answer.map_err(|_| Ended::Crashed);
+            }
+            let used = id.and_then(processor_time).unwrap_or_else(|| begun_at.elapsed());
+            if used.saturating_sub(*used_before.get_or_insert(used)) >= time {
+                return Err(Ended::Silent);
+            }
+            if Instant::now() >= deadline {
+                return Err(Ended::Starved);
+            }
         }
     }
 
-    async fn read<T: DeserializeOwned>(&mut self) -> io::Result<T> {
+    /// A message, and its bytes.
+    async fn read<T: DeserializeOwned>(&mut self) -> io::Result<(T, usize)> {
         let mut head = [0; 4];
         self.output.read_exact(&mut head).await?;
         let mut content = vec![0; wire::length(head, MAX_ANSWER_BYTES)?];
         self.output.read_exact(&mut content).await?;
-        Ok(serde_json::from_slice(&content)?)
+        Ok((serde_json::from_slice(&content)?, content.len()))
     }
+}
+
+/// What a process has used so far; None if that cannot be read.
+fn processor_time(id: u32) -> Option<Duration> {
+    // Its first number are the nanoseconds, see proc_pid_schedstat in the kernel's documentation.
+    let text = std::fs::read_to_string(format!("/proc/{id}/schedstat")).ok()?;
+    text.split_whitespace().next()?.parse().ok().map(Duration::from_nanos)
 }
 
 fn message(request: &impl Serialize) -> Result<Vec<u8>, Ended> {

@@ -12,11 +12,14 @@ use rquickjs::{
 };
 use rustix::time::{ClockId, clock_gettime};
 
-use super::wire::{Answer, FrameText, MAX_MESSAGE_CHARS, MAX_TEXT_CHARS, MAX_VALUES, Said, SaidValue, clipped};
+use super::returned;
+use super::wire::{
+    Answer, Calls, Entry, FrameText, MAX_MESSAGE_CHARS, MAX_TEXT_CHARS, MAX_VALUES, Said, SaidValue, clipped,
+};
 
 /// Processor time of a call. The engine looks at it every few thousand steps of a script; a single
 /// step that is longer is ended from outside.
-const CALL_TIME: Duration = Duration::from_millis(50);
+pub const CALL_TIME: Duration = Duration::from_millis(50);
 /// Memory of a call, and what the engine has for itself.
 const MEMORY_BYTES: usize = 16 * 1024 * 1024 + 512 * 1024;
 /// Of the 8 MiB that the process has.
@@ -42,7 +45,7 @@ pub struct Engine {
 
 impl Engine {
     /// Compiles a script. The error is for its author.
-    pub fn new(source: &str) -> Result<Self, String> {
+    pub fn new(source: &str, entry: Entry) -> Result<Self, String> {
         let broken = |error: rquickjs::Error| format!("the script cannot be run: {error}");
         let runtime = Runtime::new().map_err(broken)?;
         runtime.set_memory_limit(MEMORY_BYTES);
@@ -56,8 +59,9 @@ impl Engine {
             // Compiled on its own first, and not run: so no script can close the function around
             // it, and the place of an error is the author's.
             Module::declare(ctx.clone(), NAME, source).map(drop).catch(&ctx).map_err(|error| syntax(&error, 0))?;
+            let name = entry.name();
             let wrapped =
-                format!("(function () {{\n{source}\nreturn typeof decode === 'function' ? decode : null;\n}})");
+                format!("(function () {{\n{source}\nreturn typeof {name} === 'function' ? {name} : null;\n}})");
             let make: Function = ctx.eval(wrapped).catch(&ctx).map_err(|error| syntax(&error, 1))?;
             ctx.eval::<(), _>(PRELUDE).catch(&ctx).map_err(|error| failure(&error))?;
             Ok::<_, String>(Persistent::save(&ctx, make))
@@ -70,12 +74,13 @@ impl Engine {
         self.is_spoilt
     }
 
-    pub fn decode(&mut self, frame: &FrameText) -> Answer {
+    /// Makes one of the calls.
+    pub fn answer(&mut self, calls: &Calls<'_>, at: usize) -> Answer {
         self.runtime.set_gc_threshold(GC_BYTES);
         self.ends_at.set(cpu_time() + CALL_TIME);
         let make = self.make.clone();
         let answer = self.context.with(|ctx| {
-            let answer = make.restore(&ctx).and_then(|make| called(&ctx, &make, frame)).catch(&ctx);
+            let answer = make.restore(&ctx).and_then(|make| called(&ctx, &make, calls, at)).catch(&ctx);
             answer.unwrap_or_else(|error| Answer::Failed(failure(&error)))
         });
         // What a promise was to do later stays in the engine, since it is never done.
@@ -92,17 +97,25 @@ fn cpu_time() -> Duration {
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or_default())
 }
 
-fn called<'js>(ctx: &Ctx<'js>, make: &Function<'js>, frame: &FrameText) -> rquickjs::Result<Answer> {
+fn called<'js>(ctx: &Ctx<'js>, make: &Function<'js>, calls: &Calls<'_>, at: usize) -> rquickjs::Result<Answer> {
     let made: Result<Value, CaughtError<'_>> = make.call(()).catch(ctx);
-    let decode = match made {
-        Ok(decode) => decode,
+    let function = match made {
+        Ok(function) => function,
         Err(error) => return Ok(Answer::Refused(failure(&error))),
     };
-    let Some(decode) = decode.into_function() else {
-        return Ok(Answer::Refused("the script has no function decode(frame)".to_owned()));
+    let Some(function) = function.into_function() else {
+        return Ok(Answer::Refused(format!("the script has no function {}", calls.entry().form())));
     };
-    let result: Value = decode.call((object_of(ctx, frame)?,))?;
-    said(&result)
+    match calls {
+        Calls::Decode(frames) => match frames.get(at) {
+            Some(frame) => said(&function.call((object_of(ctx, frame)?,))?),
+            None => Ok(Answer::NotMine),
+        },
+        Calls::Process(events) => match events.get(at) {
+            Some(event) => returned::events(&function.call((ctx.json_parse(event.get())?,))?),
+            None => Ok(Answer::Events(Vec::new())),
+        },
+    }
 }
 
 /// The frame as scripts see it.
@@ -158,7 +171,7 @@ fn said(result: &Value<'_>) -> rquickjs::Result<Answer> {
     let too_many = || Ok(Answer::Failed(format!("decode returned more than {MAX_VALUES} values")));
     let mut all = Vec::new();
     if let Some(list) = result.as_array() {
-        if list.len() > MAX_VALUES {
+        if returned::length(list)? > MAX_VALUES {
             return too_many();
         }
         for item in list.iter::<Value>() {

@@ -1,5 +1,6 @@
 //! Scripts of tenants, run by QuickJS in processes of their own (`hub-cloud script-worker`). Knows
-//! no subject: it takes a source and frames, and returns what the script says of each, checked.
+//! no subject: it takes a source and frames or events, and returns what the script makes of each,
+//! checked.
 //!
 //! The interpreter is assumed to have faults. A process is confined before it reads anything
 //! (`confine`), serves one tenant for as long as it lives, and is killed if it does not answer in
@@ -9,6 +10,7 @@ mod child;
 mod confine;
 mod engine;
 mod pool;
+mod returned;
 mod wire;
 pub mod worker;
 
@@ -20,6 +22,7 @@ use std::time::{Duration, Instant};
 use hub_adverts::library::OwnedFrame;
 use hub_adverts::{Measurement, Value};
 use hub_protocol::TenantUuid;
+use serde_json::{Map, Value as Json};
 
 pub use child::ARGUMENT;
 pub use confine::confine;
@@ -27,7 +30,7 @@ pub use confine::confine;
 use crate::metrics::{Metrics, ScriptEnd};
 use child::Ended;
 use pool::{Place, Pool};
-use wire::{Answer, FrameText, Request, Said, SaidValue};
+use wire::{Answer, Calls, FrameText, Request, Said, SaidValue, TIME_OVER};
 
 /// How long an upload waits for all of its scripts.
 pub const UPLOAD_TIME: Duration = Duration::from_secs(1);
@@ -35,11 +38,11 @@ pub const UPLOAD_TIME: Duration = Duration::from_secs(1);
 pub const BATCH_TIME: Duration = Duration::from_secs(10);
 /// How long a request that tries a script waits for it.
 pub const TRIAL_TIME: Duration = Duration::from_secs(5);
-/// How long a process may be silent. A call has 50 ms of processor time; this is what a call may
-/// take that the engine cannot interrupt, on a busy machine.
-const SILENCE: Duration = Duration::from_millis(400);
-/// Frames of one message.
-const MAX_FRAMES: usize = 1000;
+/// A process that accepts nothing for this long is stuck.
+const SEND_TIME: Duration = Duration::from_millis(400);
+
+/// A process that answers for another function than was called.
+const NONSENSE: &str = "the script crashed its process";
 
 /// What a script says of a frame.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,6 +52,17 @@ pub enum Decoded {
     /// The frame is not one that the script reads.
     NotMine,
     /// Why it could not be read, for people.
+    Failed(String),
+    /// Why there was no time for the script, for people.
+    NotRun(String),
+}
+
+/// What a script makes of an event.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Processed {
+    /// None where it returned null.
+    Events(Vec<Map<String, Json>>),
+    /// Why it failed, for people.
     Failed(String),
     /// Why there was no time for the script, for people.
     NotRun(String),
@@ -87,10 +101,42 @@ impl Scripts {
     ) -> Vec<Decoded> {
         let frames: Vec<FrameText> = frames.iter().map(FrameText::of).collect();
         let begun = Instant::now();
-        let mut answers = self.answers(tenant_uuid, source, &frames, begun + within).await;
+        let calls = Calls::Decode(Cow::Owned(frames));
+        let answers = self.answers(tenant_uuid, source, &calls, begun + within).await;
         self.metrics.scripts_busy.inc_by(begun.elapsed().as_secs_f64());
-        answers.truncate(frames.len());
         answers.into_iter().map(|answer| self.decoded(answer)).collect()
+    }
+
+    /// What a script of a tenant makes of events, one answer for each, as [`Self::decode`] does.
+    pub async fn process(
+        &self,
+        tenant_uuid: TenantUuid,
+        source: &str,
+        events: &[&Map<String, Json>],
+        within: Duration,
+    ) -> Vec<Processed> {
+        let begun = Instant::now();
+        let Ok(texts) = events.iter().map(serde_json::value::to_raw_value).collect::<Result<Vec<_>, _>>() else {
+            // Maps of text to JSON can always be written.
+            return vec![Processed::Failed("the event is not JSON".to_owned()); events.len()];
+        };
+        let calls = Calls::Process(Cow::Owned(texts));
+        let answers = self.answers(tenant_uuid, source, &calls, begun + within).await;
+        self.metrics.scripts_busy.inc_by(begun.elapsed().as_secs_f64());
+        answers.into_iter().map(|answer| self.processed(answer)).collect()
+    }
+
+    /// Whether a script can be compiled and has `process(event)`. It is called for an empty event;
+    /// that this fails is not held against it.
+    pub async fn try_process(&self, tenant_uuid: TenantUuid, source: &str) -> Result<(), Trial> {
+        let empty = serde_json::value::to_raw_value(&Map::<String, Json>::new()).map_err(|_| Trial::Busy)?;
+        let calls = Calls::Process(Cow::Owned(vec![empty]));
+        let answers = self.answers(tenant_uuid, source, &calls, Instant::now() + TRIAL_TIME).await;
+        match answers.into_iter().next() {
+            Some(Answer::Refused(problem)) => Err(Trial::Refused(wire::clipped(&problem, wire::MAX_MESSAGE_CHARS))),
+            Some(Answer::NotRun(_)) | None => Err(Trial::Busy),
+            Some(_) => Ok(()),
+        }
     }
 
     /// Compiles a script and runs it on the frames of its tests.
@@ -103,7 +149,8 @@ impl Scripts {
         // A frame before the others, which only compiles it, and makes the functions.
         let frames: Vec<FrameText> = std::iter::once(&OwnedFrame::default()).chain(frames).map(FrameText::of).collect();
         let begun = Instant::now();
-        let mut answers = self.answers(tenant_uuid, source, &frames, begun + TRIAL_TIME).await.into_iter();
+        let calls = Calls::Decode(Cow::Owned(frames));
+        let mut answers = self.answers(tenant_uuid, source, &calls, begun + TRIAL_TIME).await.into_iter();
         match answers.next() {
             Some(Answer::Refused(problem)) => return Err(Trial::Refused(problem)),
             Some(Answer::NotRun(_)) | None => return Err(Trial::Busy),
@@ -116,41 +163,53 @@ impl Scripts {
         Ok(answers.into_iter().map(|answer| self.decoded(answer)).collect())
     }
 
+    /// One answer for each call.
     async fn answers(
         &self,
         tenant_uuid: TenantUuid,
         source: &str,
-        frames: &[FrameText],
+        calls: &Calls<'_>,
         deadline: Instant,
     ) -> Vec<Answer> {
-        let mut answers = Vec::with_capacity(frames.len());
-        if frames.is_empty() {
-            return answers;
+        let mut answers = Vec::with_capacity(calls.len());
+        if let Err(why) = self.answer(tenant_uuid, source, calls, deadline, &mut answers).await {
+            answers.resize(calls.len(), Answer::NotRun(why.to_owned()));
         }
-        let mut place = match self.pool.place(tenant_uuid, deadline).await {
-            Ok(place) => place,
-            Err(why) => return not_run(answers, frames, why),
-        };
-        // A process that ends for another reason is not held against a frame, unless it does so
-        // for the same frame again.
+        answers.truncate(calls.len());
+        answers
+    }
+
+    /// The error says why the rest of the calls was not run.
+    async fn answer(
+        &self,
+        tenant_uuid: TenantUuid,
+        source: &str,
+        calls: &Calls<'_>,
+        deadline: Instant,
+        answers: &mut Vec<Answer>,
+    ) -> Result<(), &'static str> {
+        if calls.len() == 0 {
+            return Ok(());
+        }
+        let mut place = self.pool.place(tenant_uuid, deadline).await?;
+        // A process that ends for another reason is not held against a call, unless it does so
+        // for the same call again.
         let mut crashed_at = None;
-        while let Some(rest) = frames.get(answers.len()..).filter(|rest| !rest.is_empty()) {
+        while let Some(part) = calls.part(answers.len()) {
             let within = deadline.saturating_duration_since(Instant::now());
             if within.is_zero() {
-                return not_run(answers, frames, "the time for the scripts of an upload was over");
+                return Err(TIME_OVER);
             }
-            let part = rest.get(..MAX_FRAMES).unwrap_or(rest);
-            let request = Request {
-                source: Cow::Borrowed(source),
-                frames: Cow::Borrowed(part),
-                within_millis: u64::try_from(within.as_millis()).unwrap_or_default(),
-            };
-            match part_answers(&mut place, &request, &mut answers).await {
+            let within_millis = u64::try_from(within.as_millis()).unwrap_or_default();
+            let request = Request { source: Cow::Borrowed(source), calls: part, within_millis };
+            match part_answers(&mut place, &request, answers).await {
                 Ok(()) => {}
                 Err(Ended::NotStarted(error)) => {
                     self.pool.log_not_started(&error);
-                    return not_run(answers, frames, "no process could be started for it");
+                    return Err("no process could be started for it");
                 }
+                Err(Ended::Starved) => return Err("the machine is too busy"),
+                Err(Ended::TooMuch) => return Err("it returns too much for one batch"),
                 Err(ended) => {
                     let end = if matches!(ended, Ended::Silent) { ScriptEnd::Silent } else { ScriptEnd::Crashed };
                     self.metrics.script_process_ended(end);
@@ -168,7 +227,7 @@ impl Scripts {
             }
         }
         place.keep();
-        answers
+        Ok(())
     }
 
     fn decoded(&self, answer: Answer) -> Decoded {
@@ -191,6 +250,10 @@ impl Scripts {
                 self.metrics.script_run("failed");
                 Decoded::Failed(wire::clipped(&problem, wire::MAX_MESSAGE_CHARS))
             }
+            Answer::Events(_) => {
+                self.metrics.script_run("failed");
+                Decoded::Failed(NONSENSE.to_owned())
+            }
             Answer::NotRun(why) => {
                 self.metrics.script_run("not_run");
                 let why = wire::clipped(&why, wire::MAX_MESSAGE_CHARS);
@@ -198,16 +261,42 @@ impl Scripts {
             }
         }
     }
+
+    fn processed(&self, answer: Answer) -> Processed {
+        let (outcome, processed) = match answer {
+            Answer::Events(events) if events.len() > wire::MAX_EVENTS => {
+                ("failed", Processed::Failed(format!("process returned more than {} events", wire::MAX_EVENTS)))
+            }
+            Answer::Events(events) => ("processed", Processed::Events(events)),
+            Answer::Failed(problem) | Answer::Refused(problem) => {
+                ("failed", Processed::Failed(wire::clipped(&problem, wire::MAX_MESSAGE_CHARS)))
+            }
+            Answer::Values(_) | Answer::NotMine => ("failed", Processed::Failed(NONSENSE.to_owned())),
+            Answer::NotRun(why) => {
+                let why = wire::clipped(&why, wire::MAX_MESSAGE_CHARS);
+                ("not_run", Processed::NotRun(format!("script not run: {why}")))
+            }
+        };
+        self.metrics.script_run(outcome);
+        processed
+    }
 }
 
-/// One part of the frames. Answers are added as they arrive, also if the process ends after them.
+/// One part of the calls. Answers are added as they arrive, also if the process ends after them.
 async fn part_answers(place: &mut Place, request: &Request<'_>, answers: &mut Vec<Answer>) -> Result<(), Ended> {
+    let mut bytes = 0;
     // A process that is slow to start does not make an upload wait longer.
     let child = place.child(Duration::from_millis(request.within_millis)).await?;
+    let deadline = Instant::now() + Duration::from_millis(request.within_millis);
     let asked = async {
-        child.send(request, SILENCE).await?;
-        for _ in request.frames.iter() {
-            answers.push(child.answer(SILENCE).await?);
+        child.send(request, SEND_TIME).await?;
+        for _ in 0..request.calls.len() {
+            let (answer, length) = child.answer(engine::CALL_TIME, deadline).await?;
+            answers.push(answer);
+            bytes += length;
+            if bytes > wire::MAX_BATCH_BYTES {
+                return Err(Ended::TooMuch);
+            }
         }
         Ok(())
     };
@@ -216,12 +305,6 @@ async fn part_answers(place: &mut Place, request: &Request<'_>, answers: &mut Ve
         place.kill();
     }
     answered
-}
-
-/// The rest of the frames was not run.
-fn not_run(mut answers: Vec<Answer>, frames: &[FrameText], why: &str) -> Vec<Answer> {
-    answers.resize(frames.len(), Answer::NotRun(why.to_owned()));
-    answers
 }
 
 /// Checks what a process claims that a script has returned.

@@ -7,11 +7,28 @@ use std::io::{self, Read};
 use hub_adverts::library::OwnedFrame;
 use hub_adverts::{AddressType, advertisement::address_text};
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
-/// The longest message to a process. The service sends frames in parts that are far shorter.
+/// The longest message to a process. The service sends calls in parts that are far shorter.
 pub const MAX_REQUEST_BYTES: usize = 32 * 1024 * 1024;
-/// The longest answer for one frame.
-pub const MAX_ANSWER_BYTES: usize = 256 * 1024;
+/// Calls of one message.
+const MAX_CALLS: usize = 1000;
+/// About the bytes of the events of one message: one more may go beyond.
+const PART_BYTES: usize = 4 * 1024 * 1024;
+/// The longest answer for one frame or event.
+pub const MAX_ANSWER_BYTES: usize = 2 * 1024 * 1024;
+/// Bytes of an event that a script returns, and of all that it returns for one event.
+pub const MAX_EVENT_BYTES: usize = 256 * 1024;
+pub const MAX_EVENTS_BYTES: usize = 1024 * 1024;
+/// Bytes of all answers to one message.
+pub const MAX_BATCH_BYTES: usize = 32 * 1024 * 1024;
+/// Events that a script may return for an event.
+pub const MAX_EVENTS: usize = 100;
+/// Objects and lists in each other in an event that a script returns.
+pub const MAX_DEPTH: usize = 32;
+/// Why a call was not begun.
+pub const TIME_OVER: &str = "the time for the scripts was over";
 /// Values that a script may return for a frame.
 pub const MAX_VALUES: usize = 64;
 /// Characters of a name, a unit or a text that a script returns.
@@ -26,14 +43,86 @@ pub struct Hello {
     pub is_filtered: bool,
 }
 
-/// A script to run on frames.
+/// A script to run.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Request<'a> {
     #[serde(borrow)]
     pub source: Cow<'a, str>,
-    pub frames: Cow<'a, [FrameText]>,
-    /// Milliseconds after which no further frame is begun.
+    pub calls: Calls<'a>,
+    /// Milliseconds after which no further call is begun.
     pub within_millis: u64,
+}
+
+/// Which function of the script is called, and with what, one call each.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Calls<'a> {
+    /// `decode(frame)`
+    Decode(Cow<'a, [FrameText]>),
+    /// `process(event)`
+    Process(Cow<'a, [Box<RawValue>]>),
+}
+
+/// A function that a script has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Entry {
+    Decode,
+    Process,
+}
+
+impl Entry {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Decode => "decode",
+            Self::Process => "process",
+        }
+    }
+
+    /// With its parameter.
+    pub const fn form(self) -> &'static str {
+        match self {
+            Self::Decode => "decode(frame)",
+            Self::Process => "process(event)",
+        }
+    }
+}
+
+impl Calls<'_> {
+    pub const fn entry(&self) -> Entry {
+        match self {
+            Self::Decode(_) => Entry::Decode,
+            Self::Process(_) => Entry::Process,
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Decode(frames) => frames.len(),
+            Self::Process(events) => events.len(),
+        }
+    }
+
+    /// Those from one on, as many as a message takes. None if there are none.
+    pub fn part(&self, from: usize) -> Option<Calls<'_>> {
+        let part = match self {
+            Self::Decode(frames) => Calls::Decode(Cow::Borrowed(first(frames.get(from..)?, |_| 0))),
+            Self::Process(events) => {
+                Calls::Process(Cow::Borrowed(first(events.get(from..)?, |event| event.get().len())))
+            }
+        };
+        (part.len() > 0).then_some(part)
+    }
+}
+
+/// The first ones, as many as a message takes.
+fn first<T>(all: &[T], bytes: impl Fn(&T) -> usize) -> &[T] {
+    let mut left = PART_BYTES;
+    let fits = |one: &&T| {
+        let is_fitting = left > 0;
+        left = left.saturating_sub(bytes(one));
+        is_fitting
+    };
+    let count = all.iter().take(MAX_CALLS).take_while(fits).count();
+    all.get(..count).unwrap_or(all)
 }
 
 /// A frame. Payloads are hexadecimal.
@@ -48,17 +137,19 @@ pub struct FrameText {
     pub service_uuids: Vec<String>,
 }
 
-/// What became of a frame.
+/// What became of a frame or an event.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Answer {
     Values(Vec<Said>),
+    /// None if the script returned null for an event.
+    Events(Vec<Map<String, Value>>),
     /// The script returned null.
     NotMine,
     /// For the author of the script.
     Failed(String),
     /// The script cannot be compiled; for its author.
     Refused(String),
-    /// The time for all frames was over before it. The event is not at fault.
+    /// The time for all calls was over before it. The event is not at fault.
     NotRun(String),
 }
 

@@ -32,8 +32,24 @@ pub const MAIL: &str = "mail";
 pub const CERTIFICATE_AUTHORITY: &str = "certificate-authority";
 pub const DEVICE_BIND_KEY: &str = "device-bind-key";
 pub const DEVICE_IDENTITY_RESOLVING_KEY: &str = "device-identity-resolving-key";
+pub const PIPELINE_SIGNING_SECRET: &str = "pipeline-signing-secret";
+pub const PIPELINE_PREVIOUS_SECRET: &str = "pipeline-previous-secret";
+pub const PIPELINE_AUTH: &str = "pipeline-auth";
+pub const EXTERNAL_ENDPOINT_AUTH: &str = "external-endpoint-auth";
+pub const SUPPLIER_CLIENT_SECRET: &str = "supplier-client-secret";
+pub const SUPPLIER_REGISTRATION_SECRET: &str = "supplier-registration-secret";
+pub const SUPPLIER_LINK_VERIFIER: &str = "supplier-link-verifier";
+pub const SUPPLIER_ACCESS_TOKEN: &str = "supplier-access-token";
+pub const SUPPLIER_REFRESH_TOKEN: &str = "supplier-refresh-token";
 
-const COLUMNS: [Column; 6] = [
+const COLUMNS: [Column; 17] = [
+    Column {
+        table: "external_endpoints",
+        key: "external_endpoint_uuid",
+        key_type: KeyType::Uuid,
+        column: "sealed_auth",
+        purpose: EXTERNAL_ENDPOINT_AUTH,
+    },
     Column {
         table: "signing_keys",
         key: "kid",
@@ -69,6 +85,76 @@ const COLUMNS: [Column; 6] = [
         key_type: KeyType::Int,
         column: "sealed_identity_resolving_key",
         purpose: DEVICE_IDENTITY_RESOLVING_KEY,
+    },
+    Column {
+        table: "pipelines",
+        key: "pipeline_uuid",
+        key_type: KeyType::Uuid,
+        column: "sealed_signing_secret",
+        purpose: PIPELINE_SIGNING_SECRET,
+    },
+    Column {
+        table: "pipelines",
+        key: "pipeline_uuid",
+        key_type: KeyType::Uuid,
+        column: "sealed_previous_secret",
+        purpose: PIPELINE_PREVIOUS_SECRET,
+    },
+    Column {
+        table: "pipeline_revisions",
+        key: "revision_uuid",
+        key_type: KeyType::Uuid,
+        column: "sealed_auth",
+        purpose: PIPELINE_AUTH,
+    },
+    Column {
+        table: "supplier_oauth_configs",
+        key: "tenant_uuid",
+        key_type: KeyType::Uuid,
+        column: "sealed_client_secret",
+        purpose: SUPPLIER_CLIENT_SECRET,
+    },
+    Column {
+        table: "supplier_oauth_configs",
+        key: "tenant_uuid",
+        key_type: KeyType::Uuid,
+        column: "sealed_registration_secret",
+        purpose: SUPPLIER_REGISTRATION_SECRET,
+    },
+    Column {
+        table: "supplier_oauth_changes",
+        key: "change_uuid",
+        key_type: KeyType::Uuid,
+        column: "sealed_client_secret",
+        purpose: SUPPLIER_CLIENT_SECRET,
+    },
+    Column {
+        table: "supplier_oauth_changes",
+        key: "change_uuid",
+        key_type: KeyType::Uuid,
+        column: "sealed_registration_secret",
+        purpose: SUPPLIER_REGISTRATION_SECRET,
+    },
+    Column {
+        table: "supplier_link_attempts",
+        key: "attempt_uuid",
+        key_type: KeyType::Uuid,
+        column: "sealed_verifier",
+        purpose: SUPPLIER_LINK_VERIFIER,
+    },
+    Column {
+        table: "supplier_links",
+        key: "link_uuid",
+        key_type: KeyType::Uuid,
+        column: "sealed_access_token",
+        purpose: SUPPLIER_ACCESS_TOKEN,
+    },
+    Column {
+        table: "supplier_links",
+        key: "link_uuid",
+        key_type: KeyType::Uuid,
+        column: "sealed_refresh_token",
+        purpose: SUPPLIER_REFRESH_TOKEN,
     },
 ];
 

@@ -24,3 +24,4 @@ pub use language::{Decoder, DefinitionError};
 pub use measurement::{Kind, Measurement, Value};
 pub use outcome::{BindKey, Facts, Identity, Keys, Outcome, Sequence};
 pub use quantity::Quantity;
+pub use scripted::rounded;

@@ -2,6 +2,7 @@
 
 mod table;
 
+use crate::language::{between_units, known_units};
 use crate::measurement::{Kind, Value};
 pub use table::QUANTITIES;
 
@@ -26,6 +27,22 @@ impl Quantity {
             (Value::Number(value), Some((least, most))) => (least..=most).contains(value),
             _ => true,
         }
+    }
+
+    /// Whether its values are numbers: those of others may be texts, booleans or numbers.
+    pub fn is_number(&self) -> bool {
+        self.unit.is_some() || matches!(self.kind, Kind::Measurement | Kind::Counter)
+    }
+
+    /// The units in which its values may be given, its own one first.
+    pub fn units(&self) -> Vec<&str> {
+        self.unit.map(known_units).unwrap_or_default()
+    }
+
+    /// Factor and offset of a value from one unit to another. None if one of them is not a unit of
+    /// this quantity. The result wants [`rounded`](crate::rounded).
+    pub fn conversion(&self, from: &str, to: &str) -> Option<(f64, f64)> {
+        between_units(self.unit?, from, to)
     }
 }
 

@@ -1,11 +1,10 @@
 //! Values that a script returns, held to what the decoder language holds its own to.
 
 use crate::language::{in_own_unit, known_units};
-use crate::measurement::{Kind, Measurement, Value};
+use crate::measurement::{Measurement, Value};
 use crate::quantity::quantity;
 
-/// Digits that are kept of a number that is not whole. A script computes with binary fractions,
-/// whose rests no sensor resolves.
+/// Digits that are kept of a computed number that is not whole.
 const DIGITS: usize = 12;
 
 impl Measurement {
@@ -32,8 +31,7 @@ impl Measurement {
             Some(index) if index.fract() == 0.0 && (0.0..=255.0).contains(&index) => Some(index as u8),
             Some(_) => return Err(format!("the index of {name} must be a whole number from 0 to 255")),
         };
-        let is_number = matches!(value, Value::Number(_));
-        if !is_number && (quantity.unit.is_some() || matches!(quantity.kind, Kind::Measurement | Kind::Counter)) {
+        if !matches!(value, Value::Number(_)) && quantity.is_number() {
             return Err(format!("{name} must be a number"));
         }
         let value = match (value, unit) {
@@ -56,7 +54,8 @@ impl Measurement {
     }
 }
 
-fn rounded(value: f64) -> f64 {
+/// Without the rests of binary fractions, which no sensor resolves.
+pub fn rounded(value: f64) -> f64 {
     match value.fract() == 0.0 {
         true => value,
         false => format!("{value:.*e}", DIGITS - 1).parse().unwrap_or(value),

@@ -7,6 +7,9 @@
 //
 //   POST /test/rotate?alg=ES256    signs with a new key of this algorithm; the old keys are gone
 //   GET  /test/fetches             how often the key set was asked for
+//   GET  /test/exchanges           how often tokens were asked for
+//
+// `hub-cloud-cli` is the client of the command line. `hubs` is the confidential client that a service is at the authorization server of a supplier.
 
 import { createServer } from 'node:http';
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
@@ -45,6 +48,14 @@ function provider(issuer, keys, alg) {
       response_types: ['code'],
       redirect_uris: ['http://127.0.0.1/callback'],
       id_token_signed_response_alg: alg,
+    }, {
+      client_id: 'hubs',
+      client_secret: 'a secret of supplier and service: 1',
+      token_endpoint_auth_method: 'client_secret_basic',
+      grant_types: ['authorization_code', 'refresh_token'],
+      response_types: ['code'],
+      redirect_uris: ['https://hubs.example.com/auth/supplier-link/callback'],
+      id_token_signed_response_alg: alg,
     }],
     jwks: { keys },
     cookies: { keys: ['tests'] },
@@ -56,6 +67,8 @@ function provider(issuer, keys, alg) {
     extraTokenClaims: (ctx, token) => (token.accountId ? (({ sub, ...rest }) => rest)(claims(token.accountId)) : undefined),
     features: {
       devInteractions: { enabled: true },
+      introspection: { enabled: true },
+      revocation: { enabled: true },
       resourceIndicators: {
         enabled: true,
         defaultResource: () => undefined,
@@ -84,6 +97,7 @@ function provider(issuer, keys, alg) {
 
 let serve;
 let fetches = 0;
+let exchanges = 0;
 const server = createServer((request, response) => {
   const url = new URL(request.url, 'http://127.0.0.1');
   const answer = (value) => response.end(`${JSON.stringify(value)}\n`);
@@ -93,7 +107,9 @@ const server = createServer((request, response) => {
     return answer({});
   }
   if (url.pathname === '/test/fetches') return answer({ fetches });
+  if (url.pathname === '/test/exchanges') return answer({ exchanges });
   if (url.pathname === '/jwks') fetches += 1;
+  if (url.pathname === '/token') exchanges += 1;
   return serve(request, response);
 });
 

@@ -30,6 +30,7 @@ where
     Accounts: FromRef<S>,
 {
     ApiRouter::new()
+        .merge(super::profile::routes())
         .api_route(
             "/.well-known/jwks.json",
             get_with(jwks, operation("auth.getJwks", "auth", "Keys that verify user tokens")),

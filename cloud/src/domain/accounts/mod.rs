@@ -4,6 +4,7 @@
 mod administrators;
 pub mod http;
 mod password;
+mod profile;
 mod recovery;
 mod store;
 mod throttle;

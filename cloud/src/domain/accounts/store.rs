@@ -143,6 +143,39 @@ pub async fn profile(conn: &mut Conn, user_uuid: UserUuid) -> Result<Option<(Str
     sql("SELECT email, nickname FROM users WHERE user_uuid = $1").bind(user_uuid).optional(conn).await
 }
 
+/// What a person says of themselves; the e-mail is empty if there is none.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct Profile {
+    pub email: String,
+    pub nickname: Option<String>,
+    pub locale: Option<String>,
+    pub time_zone: Option<String>,
+    pub phone: Option<String>,
+    pub avatar_url: Option<String>,
+    pub created_at: Timestamp,
+}
+
+pub async fn full_profile(conn: &mut Conn, user_uuid: UserUuid) -> Result<Option<Profile>> {
+    sql("SELECT email, nickname, locale, time_zone, phone, avatar_url, created_at FROM users \
+         WHERE user_uuid = $1")
+    .bind(user_uuid)
+    .optional(conn)
+    .await
+}
+
+pub async fn set_profile(conn: &mut Conn, user_uuid: UserUuid, profile: &Profile) -> Result<()> {
+    sql("UPDATE users SET nickname = $2, locale = $3, time_zone = $4, phone = $5, \
+         avatar_url = $6 WHERE user_uuid = $1")
+    .bind(user_uuid)
+    .bind(profile.nickname.as_deref())
+    .bind(profile.locale.as_deref())
+    .bind(profile.time_zone.as_deref())
+    .bind(profile.phone.as_deref())
+    .bind(profile.avatar_url.as_deref())
+    .run(conn)
+    .await
+}
+
 /// The account, locked until the transaction ends.
 pub async fn lock_account(conn: &mut Conn, user_uuid: UserUuid) -> Result<Option<Account>> {
     sql("SELECT user_uuid, default_persona_uuid, password_hash, is_platform_admin FROM users \

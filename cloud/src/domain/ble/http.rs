@@ -14,6 +14,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::check::{self, Checked};
+use super::delivered;
 use super::read::Found;
 use super::receptions::further_receptions;
 use super::runs;
@@ -193,12 +194,16 @@ async fn submit(
         Err(error) => return Err(ingest.refuse(hub, Kind::BleEvents, error).await),
     };
     let accepted = i64::try_from(records.len() + found.dropped).unwrap_or(i64::MAX);
+    let count = accepted.saturating_add(i64::try_from(rejected.len()).unwrap_or(i64::MAX));
     let result = BleUploadResult { accepted, rejected, duplicate: false };
     let answer = serde_json::to_string(&result).map_err(Error::internal)?;
     let (heard, unknown) = found.settle(recognition, &ingest.core.scripts, &hub, &mut records).await?;
     let (sender, kind) = (hub.clone(), Kind::BleEvents);
     let upload = Upload { hub, kind, key: Some(key), records, heard, answer, agent_version: None };
     let receipt = ingest.submit_held(upload, held).await?;
+    if receipt.withheld {
+        return Ok(Limited(Created(withheld(count)), receipt.rate_limit));
+    }
     if !receipt.duplicate {
         recognition.note_unknown(&sender, unknown);
     }
@@ -207,6 +212,12 @@ async fn submit(
         true => BleUploadResult { duplicate: true, ..serde_json::from_str(&receipt.answer).map_err(Error::internal)? },
     };
     Ok(Limited(Created(result), receipt.rate_limit))
+}
+
+/// The answer of an upload of which nothing is stored, for want of consent.
+fn withheld(count: i64) -> BleUploadResult {
+    let rejected = |index| RejectedEvent { index, message: "the owner of the hub has not consented".to_owned() };
+    BleUploadResult { accepted: 0, rejected: (0..count).map(rejected).collect(), duplicate: false }
 }
 
 /// What `/tenant/ble/events` may be narrowed by.
@@ -258,14 +269,20 @@ pub struct DetailQuery {
     include_raw: bool,
 }
 
+/// The events of a page.
+async fn shown(conn: &mut Conn, scope: &Scope, events: Vec<StoredEvent>) -> Result<Vec<BleEventResponse>> {
+    let mut shown: Vec<BleEventResponse> = events.into_iter().map(StoredEvent::response).collect::<Result<_>>()?;
+    delivered::show(conn, scope.tenant_uuid(), &mut shown).await?;
+    Ok(shown)
+}
+
 /// The events of a page; observations with all of their receptions.
-async fn responses(
+async fn with_receptions(
     conn: &mut Conn,
     scope: &Scope,
     view: View,
-    events: Vec<StoredEvent>,
+    mut responses: Vec<BleEventResponse>,
 ) -> Result<Vec<BleEventResponse>> {
-    let mut responses: Vec<BleEventResponse> = events.into_iter().map(StoredEvent::response).collect::<Result<_>>()?;
     let ids: Vec<i64> = responses.iter().map(|response| response.ble_event_id).collect();
     if view == View::Receptions || ids.is_empty() {
         return Ok(responses);
@@ -295,12 +312,13 @@ async fn list(
         hub_uuid: query.hub_uuid,
         device_instance_id: query.device_instance_id,
         processing_status: query.processing_status,
-        delivery_status: None,
         view: query.view.unwrap_or_default(),
+        ..Filter::default()
     };
     let mut conn = ingest.core.db.read().await?;
     let (events, total) = store::list(&mut conn, &auth.scope, &filter, Direction::Descending, page.slice()).await?;
-    Ok(page.listed(responses(&mut conn, &auth.scope, filter.view, events).await?, total))
+    let events = shown(&mut conn, &auth.scope, events).await?;
+    Ok(page.listed(with_receptions(&mut conn, &auth.scope, filter.view, events).await?, total))
 }
 
 async fn query(
@@ -316,17 +334,29 @@ async fn query(
         hub_uuid: query.hub_uuid,
         device_instance_id: query.device_instance_id,
         processing_status: query.processing_status,
-        delivery_status: query.delivery_status,
         view: query.view.unwrap_or_default(),
+        ..Filter::default()
     };
     let mut conn = ingest.core.db.read().await?;
-    let (events, total) = store::list(&mut conn, &auth.scope, &filter, direction, page.slice()).await?;
-    Ok(Answer(page.page_of(responses(&mut conn, &auth.scope, filter.view, events).await?, total)))
+    let (events, total) = match query.delivery_status {
+        Some(status) => delivered::list(&mut conn, &auth.scope, &filter, status, direction, page.slice()).await?,
+        None => {
+            let (events, total) = store::list(&mut conn, &auth.scope, &filter, direction, page.slice()).await?;
+            (shown(&mut conn, &auth.scope, events).await?, total)
+        }
+    };
+    Ok(Answer(page.page_of(with_receptions(&mut conn, &auth.scope, filter.view, events).await?, total)))
 }
 
-async fn find(ingest: &Ingest, scope: &Scope, ble_event_id: i64) -> Result<StoredEvent> {
+/// An event, and its text as the hub sent it.
+async fn find(ingest: &Ingest, scope: &Scope, ble_event_id: i64) -> Result<(BleEventResponse, String)> {
     let mut conn = ingest.core.db.read().await?;
-    store::get(&mut conn, scope, ble_event_id).await?.ok_or_else(|| Error::not_found("BLE event"))
+    let stored = store::get(&mut conn, scope, ble_event_id).await?.ok_or_else(|| Error::not_found("BLE event"))?;
+    let text = stored.event.clone();
+    let mut event = [stored.response()?];
+    delivered::show(&mut conn, scope.tenant_uuid(), &mut event).await?;
+    let [event] = event;
+    Ok((event, text))
 }
 
 async fn get(
@@ -334,7 +364,7 @@ async fn get(
     State(ingest): State<Ingest>,
     Path(BleEventPath { ble_event_id }): Path<BleEventPath>,
 ) -> Result<Answer<BleEventResponse>> {
-    Ok(Answer(find(&ingest, &auth.scope, ble_event_id).await?.response()?))
+    Ok(Answer(find(&ingest, &auth.scope, ble_event_id).await?.0))
 }
 
 async fn get_detail(
@@ -343,7 +373,7 @@ async fn get_detail(
     Path(BleEventPath { ble_event_id }): Path<BleEventPath>,
     Query(query): Query<DetailQuery>,
 ) -> Result<Answer<BleEventDetailResponse>> {
-    let stored = find(&ingest, &auth.scope, ble_event_id).await?;
-    let raw = query.include_raw.then(|| STANDARD.encode(&stored.event));
-    Ok(Answer(BleEventDetailResponse { event: stored.response()?, raw }))
+    let (event, text) = find(&ingest, &auth.scope, ble_event_id).await?;
+    let raw = query.include_raw.then(|| STANDARD.encode(&text));
+    Ok(Answer(BleEventDetailResponse { event, raw }))
 }

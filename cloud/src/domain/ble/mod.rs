@@ -3,6 +3,7 @@
 
 mod again;
 mod check;
+pub mod delivered;
 pub mod http;
 mod read;
 mod reading;
@@ -12,38 +13,25 @@ pub mod scripts;
 mod store;
 mod trace;
 
+use hub_adverts::advertisement::frame_of;
 use hub_protocol::ble::Advertisement;
 use hub_protocol::{HubUuid, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::domain::ble_routes::{Facts, Route};
+use crate::domain::delivery_status::DeliveryStatus;
 use crate::error::{Error, Result};
 use crate::ingest::Record;
 pub use again::{Change, Processed, ReadAgain, Selection, StoredText, proved_keys, read_again, stored_texts};
 pub use check::{Checked, event as check_event, member_at_fault};
 pub use reading::{CounterStatus, MeasurementResponse, Reading, split_key, unit_of};
 pub use receptions::{Reception, Strength, receptions_after, receptions_of};
-pub use store::{StoredEvent, after};
+pub use store::{MinuteCount, StoredEvent, after, count_between, count_minutes, last_before, some};
 pub use trace::{
     CandidateResponse, MatchedResponse, ProtocolUsedResponse, RouteDecisionResponse, Trace, run_scripts, trace,
 };
-
-/// Whether an event has reached its destinations.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum DeliveryStatus {
-    /// It has no destination.
-    None,
-    /// It is on its way.
-    Pending,
-    /// It has arrived.
-    Delivered,
-    /// An attempt failed; more follow.
-    Failed,
-    /// All attempts failed.
-    Dead,
-}
 
 /// What an item of a list is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -242,7 +230,43 @@ impl StoredEvent {
     }
 }
 
+impl StoredEvent {
+    /// Whether the tenant's route lets a pipeline see the event, which is of this model.
+    pub fn is_for(&self, route: &Route, pipeline_uuid: Uuid, device_uuid: Option<Uuid>) -> bool {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Strongest {
+            rssi_max: Option<i16>,
+        }
+        let Ok(advertisement) = serde_json::from_str::<Advertisement>(&self.event) else { return true };
+        let strongest = serde_json::from_str::<Strongest>(&self.event).ok().and_then(|window| window.rssi_max);
+        let advertisement = Advertisement { device_instance_id: self.device_instance_id, ..advertisement };
+        with_facts(self.hub_uuid, device_uuid, strongest, &advertisement, |facts| route.is_for(pipeline_uuid, facts))
+    }
+}
+
+/// Calls with what rules of a route are tried on. `strongest` is the strongest signal of a window.
+fn with_facts<T>(
+    hub_uuid: HubUuid,
+    device_uuid: Option<Uuid>,
+    strongest: Option<i16>,
+    advertisement: &Advertisement,
+    call: impl FnOnce(&Facts<'_>) -> T,
+) -> T {
+    let device_instance_id = advertisement.device_instance_id;
+    let rssi_dbm = strongest.or(advertisement.rssi).filter(|dbm| *dbm != 127);
+    frame_of(advertisement).with(|frame| call(&Facts { device_uuid, device_instance_id, hub_uuid, rssi_dbm, frame }))
+}
+
 impl BleEventResponse {
+    /// The pipelines that the tenant's route lets see it; None if all do.
+    fn pipelines(&self, route: &Route) -> Option<Vec<Uuid>> {
+        let strongest = self.window.as_ref().map(|window| window.rssi_max);
+        with_facts(self.hub_uuid, self.device_uuid, strongest, &self.advertisement, |facts| {
+            route.pipelines(facts).map(<[Uuid]>::to_vec)
+        })
+    }
+
     /// It as one of the receptions of its frame.
     fn reception(&self) -> ReceptionResponse {
         let mean = self.window.as_ref().map(|window| window.rssi_mean.round() as i64);
@@ -251,6 +275,22 @@ impl BleEventResponse {
             hub_uuid: self.hub_uuid,
             rssi_dbm: mean.or(self.advertisement.rssi.map(i64::from)).filter(|dbm| *dbm != 127),
             received_at: self.received_at,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Steps of pipelines may name what an event has, and nothing that is misspelt.
+    #[test]
+    fn pipelines_know_the_members_of_an_event() {
+        let schema = schemars::schema_for!(BleEventResponse);
+        let members = schema.get("properties").and_then(serde_json::Value::as_object).expect("members");
+        assert!(members.len() > 15);
+        for name in members.keys().filter(|name| *name != "receptions") {
+            assert!(crate::steps::EVENT_MEMBERS.iter().any(|(member, _)| member == name), "{name}");
         }
     }
 }

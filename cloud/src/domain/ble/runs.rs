@@ -9,7 +9,7 @@ use hub_adverts::catalog::Catalog;
 use hub_protocol::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Map, Value};
+use uuid::Uuid;
 
 use super::reading::{MeasurementResponse, Reading};
 use super::trace::{CandidateResponse, MatchedResponse, ProtocolUsedResponse, RouteDecisionResponse, Trace, trace};
@@ -18,6 +18,7 @@ use crate::authn::Authn;
 use crate::authz::{Authorized, permission as perm};
 use crate::core::Core;
 use crate::domain::ble_routes::{self, Facts, Route};
+use crate::domain::delivery_status::{self, Attempt, DeliveryStatus};
 use crate::domain::recognition::Recognition;
 use crate::error::{Error, Result};
 use crate::http::answer::Answer;
@@ -94,11 +95,57 @@ pub struct BleProcessingRunResponse {
     /// What today's `CLOUD` rules make of the event.
     #[serde(skip_serializing_if = "Option::is_none")]
     route: Option<RouteDecisionResponse>,
-    /// Where it was delivered.
-    deliveries: Vec<Map<String, Value>>,
+    /// The attempts to deliver it, oldest first: those of the first 20,000 attempts after it was
+    /// received, 100 at most. Of several runs, the last one has them.
+    deliveries: Vec<RunDeliveryResponse>,
     /// Why it could not be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
+}
+
+/// An attempt to deliver an event.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RunDeliveryResponse {
+    /// The attempt.
+    #[schemars(range(min = 1))]
+    delivery_id: i64,
+    /// The pipeline, which may have been deleted since.
+    pipeline_uuid: Uuid,
+    /// The revision that made the message.
+    #[schemars(range(min = 1))]
+    revision: i64,
+    /// What came of it.
+    #[schemars(with = "DeliveryStatus")]
+    status: String,
+    /// Which attempt it was for this message, from 1.
+    #[schemars(range(min = 1))]
+    attempt: i64,
+    /// The status that the receiver answered; null if it answered none.
+    response_status: Option<i64>,
+    /// Why it failed, for people; null if it did not.
+    error: Option<String>,
+    /// When it began.
+    started_at: Timestamp,
+    /// How long it took.
+    #[schemars(range(min = 0))]
+    duration_millis: i64,
+}
+
+impl From<Attempt> for RunDeliveryResponse {
+    fn from(attempt: Attempt) -> Self {
+        Self {
+            delivery_id: attempt.delivery_id,
+            pipeline_uuid: attempt.pipeline_uuid,
+            revision: attempt.revision,
+            status: attempt.status,
+            attempt: attempt.attempt,
+            response_status: attempt.response_status,
+            error: attempt.error,
+            started_at: attempt.started_at,
+            duration_millis: attempt.duration_millis,
+        }
+    }
 }
 
 /// The runs of an event, newest last. What depends on more than the event is as of now. Of an event
@@ -172,7 +219,12 @@ async fn runs(
     let event = store::get(&mut conn, &auth.scope, ble_event_id).await?;
     let event = event.ok_or_else(|| Error::not_found("BLE event"))?;
     let route = ble_routes::get(&mut conn, tenant_uuid).await?;
+    let attempts = delivery_status::attempts_of(&mut conn, tenant_uuid, ble_event_id).await?;
     drop(conn);
     let catalog = recognition.catalog(tenant_uuid).await?;
-    Ok(Answer(runs_of(event, &catalog.catalog, &route)?))
+    let mut runs = runs_of(event, &catalog.catalog, &route)?;
+    if let Some(last) = runs.last_mut() {
+        last.deliveries = attempts.into_iter().map(RunDeliveryResponse::from).collect();
+    }
+    Ok(Answer(runs))
 }

@@ -2,14 +2,14 @@
 
 use hub_protocol::{HubUuid, TenantUuid, Timestamp};
 
-use super::{DeliveryStatus, View};
+use super::View;
 use crate::authz::Scope;
 use crate::db::{Conn, Direction, Log, LogRange, Slice, Sql, sql};
 use crate::error::Result;
 use crate::ingest::ProcessingStatus;
 
 /// An event as stored.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Clone, Debug, sqlx::FromRow)]
 pub struct StoredEvent {
     pub ble_event_id: i64,
     pub hub_uuid: HubUuid,
@@ -28,14 +28,17 @@ pub struct StoredEvent {
 }
 
 /// The filters of a list.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Filter {
     pub from: Option<Timestamp>,
     pub to: Option<Timestamp>,
     pub hub_uuid: Option<HubUuid>,
     pub device_instance_id: Option<i64>,
     pub processing_status: Option<ProcessingStatus>,
-    pub delivery_status: Option<DeliveryStatus>,
+    /// Only events after this one.
+    pub after_id: Option<i64>,
+    /// Only events before this one.
+    pub before_id: Option<i64>,
     pub view: View,
 }
 
@@ -67,14 +70,11 @@ fn narrowed(scope: &Scope, filter: &Filter) -> Sql {
             ProcessingStatus::Failed => " AND processing_status = 'FAILED'",
         });
     }
-    if let Some(status) = filter.delivery_status {
-        query = query.push(match status {
-            DeliveryStatus::None => " AND delivery_status = 'NONE'",
-            DeliveryStatus::Pending => " AND delivery_status = 'PENDING'",
-            DeliveryStatus::Delivered => " AND delivery_status = 'DELIVERED'",
-            DeliveryStatus::Failed => " AND delivery_status = 'FAILED'",
-            DeliveryStatus::Dead => " AND delivery_status = 'DEAD'",
-        });
+    if let Some(after) = filter.after_id {
+        query = query.push(" AND ble_event_id > ").push_bind(after);
+    }
+    if let Some(before) = filter.before_id {
+        query = query.push(" AND ble_event_id < ").push_bind(before);
     }
     match filter.view {
         View::Receptions => query,
@@ -93,6 +93,18 @@ pub async fn list(
     narrowed(scope, filter).page(conn, COLUMNS, &["ble_event_id ", direction.sql()], slice).await
 }
 
+/// Up to `limit` of the events by their time of receipt.
+pub async fn some_of(
+    conn: &mut Conn,
+    scope: &Scope,
+    filter: &Filter,
+    direction: Direction,
+    limit: i64,
+) -> Result<Vec<StoredEvent>> {
+    let rows = sql("SELECT ").push(COLUMNS).push(" ").append(&narrowed(scope, filter));
+    rows.push(" ORDER BY ble_event_id ").push(direction.sql()).push(" LIMIT ").push_bind(limit).all(conn).await
+}
+
 pub async fn get(conn: &mut Conn, scope: &Scope, ble_event_id: i64) -> Result<Option<StoredEvent>> {
     sql("SELECT ")
         .push(COLUMNS)
@@ -106,4 +118,88 @@ pub async fn get(conn: &mut Conn, scope: &Scope, ble_event_id: i64) -> Result<Op
 /// The tenant's events in a range of their ids, oldest first.
 pub async fn after(conn: &mut Conn, tenant_uuid: TenantUuid, range: LogRange) -> Result<Vec<StoredEvent>> {
     LOG.read(tenant_uuid, None, range).all(conn).await
+}
+
+/// The first event after an id and up to another, and how many there are, counted up to `limit`.
+pub async fn count_between(
+    conn: &mut Conn,
+    tenant_uuid: TenantUuid,
+    (after, last): (i64, i64),
+    limit: i64,
+) -> Result<(Option<i64>, i64)> {
+    sql("SELECT MIN(counted.id), COUNT(*) FROM (SELECT ble_event_id AS id FROM ble_events \
+         WHERE tenant_uuid = $1 AND ble_event_id > $2 AND ble_event_id <= $3 \
+         ORDER BY ble_event_id LIMIT $4) AS counted")
+    .bind(tenant_uuid)
+    .bind(after)
+    .bind(last)
+    .bind(limit)
+    .one(conn)
+    .await
+}
+
+/// Some events of the tenant, oldest first. The list must be short and not empty.
+pub async fn some(conn: &mut Conn, scope: &Scope, ids: &[i64]) -> Result<Vec<StoredEvent>> {
+    sql("SELECT ")
+        .push(COLUMNS)
+        .push(" FROM ble_events WHERE tenant_uuid = $1 AND ble_event_id IN ")
+        .bind(scope.tenant_uuid())
+        .push_list(ids.iter().copied())
+        .push(" ORDER BY ble_event_id")
+        .all(conn)
+        .await
+}
+
+/// The tenant's last events before an id, oldest first. The first may have more bytes than
+/// `max_bytes`, so that each one can be read.
+pub async fn last_before(
+    conn: &mut Conn,
+    scope: &Scope,
+    before: i64,
+    max_rows: i64,
+    max_bytes: i64,
+) -> Result<Vec<StoredEvent>> {
+    let first: Option<i64> = sql("SELECT MIN(summed.id) FROM (SELECT sized.id, \
+         SUM(sized.bytes) OVER (ORDER BY sized.id DESC) AS bytes_so_far, \
+         ROW_NUMBER() OVER (ORDER BY sized.id DESC) AS place \
+         FROM (SELECT ble_event_id AS id, octet_length(event) AS bytes FROM ble_events \
+         WHERE tenant_uuid = $1 AND ble_event_id < $2 ORDER BY ble_event_id DESC LIMIT $3) \
+         AS sized) AS summed WHERE summed.place = 1 OR summed.bytes_so_far <= $4")
+    .bind(scope.tenant_uuid())
+    .bind(before)
+    .bind(max_rows)
+    .bind(max_bytes)
+    .scalar(conn)
+    .await?;
+    let Some(first) = first else { return Ok(Vec::new()) };
+    let range =
+        LogRange { after: first.saturating_sub(1), last: before.saturating_sub(1), max_rows, max_bytes: i64::MAX };
+    after(conn, scope.tenant_uuid(), range).await
+}
+
+/// What was received in a minute since 1970.
+#[derive(Clone, Copy, Debug, sqlx::FromRow)]
+pub struct MinuteCount {
+    pub minute: i64,
+    pub events: i64,
+    pub decoded: i64,
+}
+
+/// The events that the tenant received in these minutes, the last of which is not included, by
+/// minute. Reads all of them: for few minutes.
+pub async fn count_minutes(
+    conn: &mut Conn,
+    tenant_uuid: TenantUuid,
+    (from, to): (i64, i64),
+) -> Result<Vec<MinuteCount>> {
+    const MINUTE_MICROS: i64 = 60_000_000;
+    sql("SELECT ble_event_id / 60000000 AS minute, COUNT(*) AS events, \
+         COUNT(CASE WHEN processing_status = 'DECODED' THEN 1 END) AS decoded FROM ble_events \
+         WHERE tenant_uuid = $1 AND ble_event_id >= $2 AND ble_event_id < $3 \
+         GROUP BY ble_event_id / 60000000 ORDER BY ble_event_id / 60000000")
+    .bind(tenant_uuid)
+    .bind(from.saturating_mul(MINUTE_MICROS))
+    .bind(to.saturating_mul(MINUTE_MICROS))
+    .all(conn)
+    .await
 }

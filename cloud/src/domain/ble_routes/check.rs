@@ -5,12 +5,13 @@ use std::hash::Hash;
 
 use hub_adverts::quantity::quantity;
 use hub_protocol::scan_config::{RouteAction, RouteLayer, RouteMatch, RouteRule};
+use uuid::Uuid;
 
 use super::MAX_RULES;
 use super::route::{company_of, service_of};
 use crate::authz::Scope;
 use crate::db::Conn;
-use crate::domain::{device_catalog, device_instances, hubs};
+use crate::domain::{delivery_status, device_catalog, device_instances, hubs};
 use crate::error::Result;
 use crate::http::check::Check;
 
@@ -18,6 +19,8 @@ use crate::http::check::Check;
 const MAX_EVERY_SECS: i64 = 86_400;
 const RSSI_DBM: std::ops::RangeInclusive<i16> = -128..=127;
 const MAX_PIPELINES: usize = 100;
+/// Pipelines that one statement looks for.
+const PIPELINES: usize = 500;
 
 /// Errors of one rule are named by its place.
 struct Place<'a> {
@@ -98,7 +101,7 @@ fn check_quantities(place: &mut Place<'_>, quantities: &BTreeMap<String, f64>) {
     }
 }
 
-/// 400 naming every model, device and hub that is not the tenant's.
+/// 400 naming every model, device, hub and pipeline that is not the tenant's.
 pub async fn require_own(conn: &mut Conn, scope: &Scope, rules: &[RouteRule]) -> Result<()> {
     let (models, devices, hubs) = (
         named(rules, |fits| fits.device_uuid),
@@ -119,7 +122,26 @@ pub async fn require_own(conn: &mut Conn, scope: &Scope, rules: &[RouteRule]) ->
         let is_own = hub_uuid.is_none_or(|uuid| own_hubs.contains(&uuid));
         place.that(is_own, "match.hubUuid", "is no hub of this tenant");
     }
+    let named: HashSet<Uuid> = rules.iter().flat_map(|rule| rule.pipeline_uuids.iter().copied()).collect();
+    let own_pipelines = own_pipelines(conn, scope, named.into_iter().collect()).await?;
+    for (at, rule) in rules.iter().enumerate() {
+        let mut place = Place { check: &mut check, rule: at };
+        for (number, uuid) in rule.pipeline_uuids.iter().enumerate() {
+            let is_own = own_pipelines.contains(uuid);
+            place.that(is_own, &format!("pipelineUuids[{number}]"), "is no pipeline of this tenant");
+        }
+    }
     check.done()
+}
+
+/// Which of the pipelines are the tenant's. A tenant has at most some hundred; all rules may name
+/// many that are not.
+async fn own_pipelines(conn: &mut Conn, scope: &Scope, named: Vec<Uuid>) -> Result<HashSet<Uuid>> {
+    let mut own = HashSet::new();
+    for some in named.chunks(PIPELINES) {
+        own.extend(delivery_status::own(conn, scope, some).await?);
+    }
+    Ok(own)
 }
 
 /// What the rules name of a kind, once each.

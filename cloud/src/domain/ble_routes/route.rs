@@ -102,6 +102,23 @@ impl Route {
         self.otherwise != Otherwise::Drop && !self.rules.iter().any(drops)
     }
 
+    /// Whether some events are for some pipelines only.
+    pub fn names_pipelines(&self) -> bool {
+        self.rules.iter().any(|rule| !rule.pipeline_uuids.is_empty())
+    }
+
+    /// The pipelines that see an event that has arrived, as the rule that fits names them; None if
+    /// all do.
+    pub fn pipelines(&self, facts: &Facts<'_>) -> Option<&[Uuid]> {
+        let rule = self.cloud_decision(facts).rule.and_then(|at| self.rules.get(at))?;
+        Some(rule.pipeline_uuids.as_slice()).filter(|named| !named.is_empty())
+    }
+
+    /// Whether a pipeline sees an event that has arrived.
+    pub fn is_for(&self, pipeline_uuid: Uuid, facts: &Facts<'_>) -> bool {
+        self.pipelines(facts).is_none_or(|named| named.contains(&pipeline_uuid))
+    }
+
     /// What hubs do with what none of their rules fits. They drop it only if no rule of the service
     /// may want it.
     pub fn hub_otherwise(&self) -> Otherwise {

@@ -25,6 +25,7 @@ use crate::db::Tx;
 use crate::domain::tenants;
 use crate::error::{Error, Result};
 use authority::RenewalReason;
+pub use store::expiring;
 use store::{Authority, Issued};
 use x509::Validity;
 

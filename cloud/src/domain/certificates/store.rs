@@ -182,3 +182,20 @@ pub async fn forget_first_key(tx: &mut Tx, hub_uuid: HubUuid) -> Result<()> {
 pub async fn delete_enrolment(tx: &mut Tx, hub_uuid: HubUuid) -> Result<()> {
     sql("DELETE FROM hub_enrolments WHERE hub_uuid = $1").bind(hub_uuid).run(tx).await
 }
+
+/// The hubs of the tenant whose last certificate in force expires before `before`, and when.
+pub async fn expiring(
+    conn: &mut Conn,
+    scope: &Scope,
+    before: Timestamp,
+    limit: i64,
+) -> Result<Vec<(HubUuid, Timestamp)>> {
+    sql("SELECT hub_uuid, MAX(not_after) FROM hub_certificates \
+         WHERE tenant_uuid = $1 AND revoked_at IS NULL GROUP BY hub_uuid \
+         HAVING MAX(not_after) < $2 ORDER BY hub_uuid LIMIT $3")
+    .bind(scope.tenant_uuid())
+    .bind(before)
+    .bind(limit)
+    .all(conn)
+    .await
+}

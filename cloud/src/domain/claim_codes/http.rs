@@ -61,7 +61,7 @@ pub struct ClaimCodeGenerateRequest {
     #[schemars(range(min = 1, max = MAX_USES))]
     max_uses: Option<i64>,
     /// The bundle that is applied to hubs at their claim; when absent, those of the tenant that are
-    /// marked `autoApply`. It need not exist yet.
+    /// marked `autoApply`. A draft has to be published before a hub claims with the code.
     bundle_uuid: Option<Uuid>,
     /// The label that hubs get, in place of their own.
     #[schemars(length(max = 200), regex(pattern = hub_protocol::patterns::LINE))]

@@ -128,6 +128,7 @@ pub async fn create(core: &Core, scope: &Scope, new: NewClaimCode) -> Result<(Cl
     let now = core.clock.now();
     let code = ClaimCode::generate();
     let code_hash = code.hash();
+    let new_bundle = new.bundle_uuid;
     let stored = StoredCode {
         sealed_code: core.sealer.seal(CLAIM_CODE, &row_of_bytes(&code_hash), code.spelled().as_bytes()),
         code_hash,
@@ -144,9 +145,19 @@ pub async fn create(core: &Core, scope: &Scope, new: NewClaimCode) -> Result<(Cl
         revoked_at: None,
         created_at: now,
     };
+    let mut conn = core.db.read().await?;
+    if let Some(bundle_uuid) = new_bundle {
+        match store::bundle_status(&mut conn, scope, bundle_uuid).await?.as_deref() {
+            None => return Err(Error::field("bundleUuid", "is no bundle of this tenant")),
+            Some("ARCHIVED") => return Err(Error::field("bundleUuid", "is archived, and applied to no hub any more")),
+            Some(_) => {}
+        }
+    }
     // Counted ahead of the transaction, which would hold others up: those that are created at the
     // same moment may exceed the limit by their number.
-    if store::count_unused(&mut core.db.read().await?, scope, MAX_UNUSED).await? >= MAX_UNUSED {
+    let unused = store::count_unused(&mut conn, scope, MAX_UNUSED).await?;
+    drop(conn);
+    if unused >= MAX_UNUSED {
         let message = format!("a tenant may have at most {MAX_UNUSED} unused claim codes; delete some first");
         return Err(Error::conflict("TOO_MANY_CLAIM_CODES", message));
     }

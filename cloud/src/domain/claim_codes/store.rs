@@ -1,6 +1,7 @@
 //! SQL of claim codes.
 
 use hub_protocol::Timestamp;
+use uuid::Uuid;
 
 use super::{Named, StoredCode};
 use crate::authz::Scope;
@@ -49,6 +50,15 @@ pub async fn count_unused(conn: &mut Conn, scope: &Scope, limit: i64) -> Result<
     .bind(limit)
     .scalar(conn)
     .await
+}
+
+/// The status of a bundle of the tenant.
+pub async fn bundle_status(conn: &mut Conn, scope: &Scope, bundle_uuid: Uuid) -> Result<Option<String>> {
+    sql("SELECT status FROM supplier_bundles WHERE bundle_uuid = $1 AND tenant_uuid = $2")
+        .bind(bundle_uuid)
+        .bind(scope.tenant_uuid())
+        .optional_scalar(conn)
+        .await
 }
 
 /// Of any tenant that is not deleted: the code identifies the tenant.

@@ -93,7 +93,8 @@ async fn read(hubs: &Hubs, hub: &Hub, scan_revision: i64) -> Result<(String, Des
     let mut conn = hubs.core.db.read().await?;
     // The revisions are read first: a change between the reads is delivered twice rather than
     // never.
-    let hubs::Settings { revision, hub_identifier, uploads } = hubs::settings(&mut conn, hub.hub_uuid).await?;
+    let hubs::Settings { revision, hub_identifier, uploads, withhold_events } =
+        hubs::settings(&mut conn, hub.hub_uuid).await?;
     let adapter_roles = hubs::adapter_roles(&mut conn, hub.hub_uuid).await?;
     let apps = jobs::desired_apps(&mut conn, hub.hub_uuid).await?;
     let agent = update_policies::desired_agent(&mut conn, hub.hub_uuid).await?;
@@ -105,7 +106,7 @@ async fn read(hubs: &Hubs, hub: &Hub, scan_revision: i64) -> Result<(String, Des
         apps,
         jobs: jobs::dispatch(&hubs.core, hub.hub_uuid).await?,
         scan_config_revision: scan_revision,
-        settings: HubSettings { hub_identifier, adapter_roles, uploads },
+        settings: HubSettings { hub_identifier, adapter_roles, uploads, withhold_events },
     };
     Ok((etag_of(revision, scan_revision), state))
 }

@@ -297,6 +297,10 @@ pub async fn delete(core: &Core, scope: &Scope, device_uuid: Uuid) -> Result<()>
         let message = format!("the model is used by {}; delete them first", devices(before.instance_count));
         return Err(Error::conflict("MODEL_IN_USE", message));
     }
+    if let Some(bundle) = store::models::published_bundle_with(&mut tx, device_uuid).await? {
+        let message = format!("the published bundle {bundle} has the model; archive the bundle first");
+        return Err(Error::conflict("MODEL_IN_USE", message));
+    }
     store::models::delete(&mut tx, scope, device_uuid).await?;
     super::raise_models(core, &mut tx, scope).await?;
     let audit = Audit::new(scope, "device_model.delete", device_uuid, core.clock.now());

@@ -16,6 +16,7 @@ use super::timeline::{self, MAX_SECS, TimelinePeriodResponse};
 use crate::authn::Authn;
 use crate::authz::{Authorized, permission as perm};
 use crate::core::Core;
+use crate::db::{Conn, Slice};
 use crate::domain::device_instances;
 use crate::error::{Error, Result};
 use crate::http::answer::Answer;
@@ -115,19 +116,38 @@ async fn sensor_data(
     let mut conn = core.db.read().await?;
     device_instances::require(&mut conn, &auth.scope, device_instance_id).await?;
     let device = Device { tenant_uuid: auth.scope.tenant_uuid(), device_instance_id };
+    let (values, total) = values(&mut conn, device, query, None, page.slice(), core.clock.now()).await?;
+    Ok(match total {
+        Some(total) => page.listed(values, total),
+        None => page.listed_whole(values),
+    })
+}
+
+/// The values of a device, and how many items there are; None of buckets, which are all there.
+/// Nothing from before `since` is shown.
+pub async fn values(
+    conn: &mut Conn,
+    device: Device,
+    query: SensorDataQuery,
+    since: Option<Timestamp>,
+    slice: Slice,
+    now: Timestamp,
+) -> Result<(Vec<SensorDataResponse>, Option<i64>)> {
     let quantity = match searched(query.quantity.as_deref(), MAX_QUANTITY_CHARS) {
         Ok(quantity) => quantity,
         Err(_) => return Err(Error::field("quantity", "must be the name of a quantity")),
     };
     if let Some(every) = query.every.as_deref() {
         let every = buckets::length(every)?;
-        let period = buckets::period(every, query.from, query.to, core.clock.now())?;
-        let buckets = buckets::read(&mut conn, device, period, every, quantity).await?;
-        return Ok(page.listed_whole(buckets.into_iter().map(SensorDataResponse::Bucket).collect()));
+        let asked = buckets::period(every, query.from, query.to, now)?;
+        let from = since.map_or(asked.from, |since| asked.from.max(since));
+        let period = Period { from, to: asked.to.max(from) };
+        let buckets = buckets::read(conn, device, period, every, quantity).await?;
+        return Ok((buckets.into_iter().map(SensorDataResponse::Bucket).collect(), None));
     }
-    let between = (query.from, query.to);
-    let (items, total) = sensor_data::read(&mut conn, device, between, quantity, page.slice()).await?;
-    Ok(page.listed(items.into_iter().map(SensorDataResponse::Item).collect(), total))
+    let between = (query.from.max(since), query.to);
+    let (items, total) = sensor_data::read(conn, device, between, quantity, slice).await?;
+    Ok((items.into_iter().map(SensorDataResponse::Item).collect(), Some(total)))
 }
 
 async fn receptions(

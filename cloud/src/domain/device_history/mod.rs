@@ -15,7 +15,9 @@ mod store;
 mod timeline;
 
 pub use hour::hour_of;
-pub use rollup::{Changed, forget, recount, roll_up};
+pub use http::{SensorDataQuery, SensorDataResponse, values};
+pub use reader::Device;
+pub use rollup::{Changed, forget, forget_of_hub, recount, roll_up};
 
 const HOUR_SECS: i64 = 3600;
 const DAY_SECS: i64 = 24 * 3600;

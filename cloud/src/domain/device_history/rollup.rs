@@ -5,13 +5,13 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use hub_protocol::{TenantUuid, Timestamp};
+use hub_protocol::{HubUuid, TenantUuid, Timestamp};
 use uuid::Uuid;
 
 use super::hour::{Hour, hour_of};
 use super::store::{self, Behind};
 use crate::core::Core;
-use crate::db::{Conn, Direction};
+use crate::db::{Conn, Direction, Tx};
 use crate::domain::{ble, device_instances};
 use crate::error::Result;
 
@@ -208,4 +208,16 @@ pub async fn forget(core: &Core, now: Timestamp, limit: i64) -> Result<u64> {
     let deleted = store::delete_before(&mut tx, before, limit).await?;
     tx.commit_unaudited("hours that were kept for long enough").await?;
     Ok(deleted)
+}
+
+/// Deletes at most `limit` hours that ended before a time, of the devices that a hub of the tenant
+/// hears best. The caller counts and commits.
+pub async fn forget_of_hub(
+    tx: &mut Tx,
+    tenant_uuid: TenantUuid,
+    hub_uuid: HubUuid,
+    before: Timestamp,
+    limit: i64,
+) -> Result<u64> {
+    store::delete_of_hub(tx, tenant_uuid, hub_uuid, before, limit).await
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hub_protocol::{TenantUuid, Timestamp};
+use hub_protocol::{HubUuid, TenantUuid, Timestamp};
 
 use super::hour::{Hour, hour_of};
 use crate::db::bulk::{Bulk, Column};
@@ -219,6 +219,26 @@ pub async fn delete_before(tx: &mut Tx, before: Timestamp, limit: i64) -> Result
     sql("DELETE FROM sensor_rollups WHERE (device_instance_id, hour) IN \
          (SELECT device_instance_id, hour FROM sensor_rollups WHERE hour < $1 \
          ORDER BY hour LIMIT $2)")
+    .bind(hour_of(before))
+    .bind(limit)
+    .execute(tx)
+    .await
+}
+
+/// Deletes at most `limit` hours that ended before a time, of the devices that a hub hears best.
+pub async fn delete_of_hub(
+    tx: &mut Tx,
+    tenant_uuid: TenantUuid,
+    hub_uuid: HubUuid,
+    before: Timestamp,
+    limit: i64,
+) -> Result<u64> {
+    sql("DELETE FROM sensor_rollups WHERE (device_instance_id, hour) IN \
+         (SELECT r.device_instance_id, r.hour FROM device_states s JOIN sensor_rollups r \
+         ON r.device_instance_id = s.device_instance_id AND r.hour < $3 \
+         WHERE s.nearest_hub_uuid = $2 AND COALESCE(s.tenant_uuid, NULL) = $1 LIMIT $4)")
+    .bind(tenant_uuid)
+    .bind(hub_uuid)
     .bind(hour_of(before))
     .bind(limit)
     .execute(tx)

@@ -15,6 +15,7 @@ use crate::core::Core;
 use crate::db::Tx;
 use crate::domain::device_catalog;
 use crate::error::Result;
+use crate::outbox::{self, Event, EventType};
 
 /// Devices that one upload registers. The others are registered with later ones.
 pub const MAX_NEW: usize = 256;
@@ -63,15 +64,17 @@ pub async fn apply(
     }
     let revision = device_catalog::raise_revision(core, &mut tx, scope).await?;
     let mut entries = Vec::new();
+    let mut events = Vec::new();
     for instance in &instances {
-        entries.extend(change(core, &mut tx, scope, hub_uuid, kind, changes, instance, revision).await?);
+        entries.extend(change(core, &mut tx, scope, hub_uuid, kind, changes, instance, revision, &mut events).await?);
     }
     let room = MAX_INSTANCES - store::count(&mut tx, scope, MAX_INSTANCES).await?;
     for new in changes.register.iter().take(usize::try_from(room).unwrap_or(0).min(MAX_NEW)) {
-        entries.extend(register(core, &mut tx, scope, hub_uuid, kind, new, revision).await?);
+        entries.extend(register(core, &mut tx, scope, hub_uuid, kind, new, revision, &mut events).await?);
     }
     // Without any, somebody else was faster.
     let Some(last) = entries.pop() else { return Ok(()) };
+    outbox::insert(core, &mut tx, scope.tenant_uuid(), &events, core.clock.now()).await?;
     for entry in entries {
         audit::insert(&mut tx, entry).await?;
     }
@@ -88,6 +91,7 @@ async fn change(
     changes: &Changes,
     before: &Instance,
     revision: i64,
+    events: &mut Vec<Event>,
 ) -> Result<Option<Audit>> {
     let now = core.clock.now();
     let id = before.device_instance_id;
@@ -99,6 +103,7 @@ async fn change(
         let activation = Activation { hub_uuid: Some(hub_uuid), device_instance_id: id, kind, occurred_at: now };
         activations::insert(tx, scope, &activation).await?;
         store::update(tx, scope, &after).await?;
+        events.push(after.event(EventType::DeviceActivated, Some(hub_uuid)));
     }
     // A key that was cleared meanwhile has no status to prove.
     if let Some(status) = changes.bind_keys.get(&id).filter(|_| before.bind_key_status != BindKeyStatus::None) {
@@ -114,6 +119,7 @@ async fn change(
     Ok(Some(Audit::new(scope, action, id, now).changed(Some(old), Some(new))))
 }
 
+#[allow(clippy::too_many_arguments, reason = "they are what one registration consists of")]
 async fn register(
     core: &Core,
     tx: &mut Tx,
@@ -122,6 +128,7 @@ async fn register(
     kind: ActivationKind,
     new: &NewDevice,
     revision: i64,
+    events: &mut Vec<Event>,
 ) -> Result<Option<Audit>> {
     let identities = [new.beacon.as_deref().map(Identity::Beacon), new.address.as_deref().map(Identity::Address)];
     for identity in identities.into_iter().flatten() {
@@ -158,5 +165,8 @@ async fn register(
     store::mark_changed(tx, scope, id, revision).await?;
     let activation = Activation { hub_uuid: Some(hub_uuid), device_instance_id: id, kind, occurred_at: now };
     activations::insert(tx, scope, &activation).await?;
+    events.extend(
+        [EventType::DeviceRegistered, EventType::DeviceActivated].map(|what| instance.event(what, Some(hub_uuid))),
+    );
     Ok(Some(Audit::new(scope, "device.create", id, now).changed(None, Some(instance.audited()))))
 }

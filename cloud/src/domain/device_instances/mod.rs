@@ -28,6 +28,7 @@ use crate::db::{Conn, Tx};
 use crate::domain::device_catalog;
 use crate::error::{Error, Result};
 use crate::http::patch::Change;
+use crate::outbox::{self, Event, EventType};
 use activations::Activation;
 pub use activations::ActivationKind;
 pub use activations::{delete_before as delete_activations_before, has_before as has_activations_before};
@@ -36,6 +37,7 @@ pub use described::{KeysNear, described, keys_near};
 pub use identity::Beacon;
 pub use keys::{DeviceKey, KEY_WAS_SET, KeyWasSet, LANE};
 use store::Identity;
+pub use store::{DeviceCounts, Shown, Watched, counts, watched};
 
 /// Device instances that a tenant may have, retired ones included.
 const MAX_INSTANCES: i64 = 100_000;
@@ -186,6 +188,10 @@ impl Instance {
         (old, new)
     }
 
+    fn event(&self, event_type: EventType, hub_uuid: Option<HubUuid>) -> Event {
+        Event::device(event_type, hub_uuid, self.device_instance_id, self.device_uuid)
+    }
+
     fn require_not_retired(&self) -> Result<()> {
         match self.retired_at {
             None => Ok(()),
@@ -276,6 +282,8 @@ async fn create(core: &Core, scope: &Scope, new: NewInstance) -> Result<i64> {
         set_identity_resolving_key(core, &mut tx, scope, &mut instance, Some(key)).await?;
     }
     store::mark_changed(&mut tx, scope, instance.device_instance_id, revision).await?;
+    let event = instance.event(EventType::DeviceRegistered, None);
+    outbox::insert(core, &mut tx, scope.tenant_uuid(), &[event], now).await?;
     let audit = Audit::new(scope, "device.create", instance.device_instance_id, now);
     tx.commit(audit.changed(None, Some(instance.audited()))).await?;
     Ok(instance.device_instance_id)
@@ -411,6 +419,15 @@ impl Step {
             Self::Retire => "device.retire",
         }
     }
+
+    /// What the tenant's own system is told.
+    const fn event_type(self) -> Option<EventType> {
+        match self {
+            Self::Activate => Some(EventType::DeviceActivated),
+            Self::Suspend => None,
+            Self::Retire => Some(EventType::DeviceRetired),
+        }
+    }
 }
 
 /// Gives a device another status. A device that has it already stays as it is.
@@ -437,6 +454,9 @@ async fn change_status(core: &Core, scope: &Scope, device_instance_id: i64, step
         Step::Retire => after.retired_at = Some(now),
     }
     store::update(&mut tx, scope, &after).await?;
+    if let Some(event_type) = step.event_type() {
+        outbox::insert(core, &mut tx, scope.tenant_uuid(), &[after.event(event_type, None)], now).await?;
+    }
     let (old, new) = before.difference(&after);
     tx.commit(Audit::new(scope, step.action(), device_instance_id, now).changed(Some(old), Some(new))).await
 }
@@ -453,6 +473,14 @@ async fn delete(core: &Core, scope: &Scope, device_instance_id: i64) -> Result<(
 
 async fn lock(tx: &mut Tx, scope: &Scope, device_instance_id: i64) -> Result<Instance> {
     store::lock(tx, scope, device_instance_id).await?.ok_or_else(not_found)
+}
+
+/// At most a page of devices of any tenants, in no order. The caller knows that they may be seen.
+pub async fn shown(conn: &mut Conn, device_instance_ids: &[i64]) -> Result<Vec<Shown>> {
+    match device_instance_ids.is_empty() {
+        true => Ok(Vec::new()),
+        false => store::shown(conn, device_instance_ids).await,
+    }
 }
 
 async fn get(conn: &mut Conn, scope: &Scope, device_instance_id: i64) -> Result<store::Shown> {

@@ -7,7 +7,7 @@ use serde_json::json;
 use sqlx::types::Json;
 use uuid::Uuid;
 
-use super::{ActivationStatus, AddressType, Beacon, BindKeyStatus, Calibration, Heard, Instance};
+use super::{ActivationStatus, AddressType, Beacon, BindKeyStatus, Calibration, Heard, Instance, LastValue};
 use crate::authz::Scope;
 use crate::db::{Conn, Slice, Tx, sql};
 use crate::error::{Error, Result};
@@ -187,6 +187,20 @@ pub async fn get(conn: &mut Conn, scope: &Scope, device_instance_id: i64) -> Res
         .optional(conn)
         .await?;
     row.map(ShownRow::into_shown).transpose()
+}
+
+/// Those of these instances that exist, of whatever tenant. The list must not be empty.
+pub async fn shown(conn: &mut Conn, ids: &[i64]) -> Result<Vec<Shown>> {
+    let rows: Vec<ShownRow> = sql("SELECT ")
+        .push(SHOWN_COLUMNS)
+        .push(
+            " FROM device_instances i LEFT JOIN device_states s \
+             ON s.device_instance_id = i.device_instance_id WHERE i.device_instance_id IN ",
+        )
+        .push_list(ids.iter().copied())
+        .all(conn)
+        .await?;
+    rows.into_iter().map(ShownRow::into_shown).collect()
 }
 
 /// The instance, locked until the transaction ends.
@@ -479,5 +493,83 @@ pub async fn forget_keys(tx: &mut Tx, scope: &Scope) -> Result<u64> {
          AND (sealed_bind_key IS NOT NULL OR sealed_identity_resolving_key IS NOT NULL)")
     .bind(scope.tenant_uuid())
     .execute(tx)
+    .await
+}
+
+/// A device, and what was last heard of it, to be watched.
+#[derive(Clone, Debug)]
+pub struct Watched {
+    pub device_instance_id: i64,
+    pub name: Option<String>,
+    pub address: Option<String>,
+    pub activation_status: ActivationStatus,
+    pub last_seen_at: Option<Timestamp>,
+    pub online_until: Option<Timestamp>,
+    pub nearest_hub_uuid: Option<HubUuid>,
+    /// By quantity.
+    pub values: BTreeMap<String, LastValue>,
+}
+
+#[derive(sqlx::FromRow)]
+struct WatchedRow {
+    device_instance_id: i64,
+    name: Option<String>,
+    address: Option<String>,
+    #[sqlx(try_from = "String")]
+    activation_status: ActivationStatus,
+    last_seen_at: Option<Timestamp>,
+    online_until: Option<Timestamp>,
+    nearest_hub_uuid: Option<HubUuid>,
+    state: Option<String>,
+}
+
+/// The tenant's devices after this one, in the order of their ids.
+pub async fn watched(conn: &mut Conn, scope: &Scope, after: i64, limit: i64) -> Result<Vec<Watched>> {
+    let rows: Vec<WatchedRow> = sql("SELECT i.device_instance_id, i.name, i.address, \
+         i.activation_status, s.last_seen_at, s.online_until, s.nearest_hub_uuid, s.state \
+         FROM device_instances i LEFT JOIN device_states s \
+         ON s.device_instance_id = i.device_instance_id \
+         WHERE i.tenant_uuid = $1 AND i.device_instance_id > $2 \
+         ORDER BY i.device_instance_id LIMIT $3")
+    .bind(scope.tenant_uuid())
+    .bind(after)
+    .bind(limit)
+    .all(conn)
+    .await?;
+    let watched = |row: WatchedRow| {
+        let values = row.state.map(|state| serde_json::from_str(&state).map_err(Error::internal)).transpose()?;
+        Ok(Watched {
+            device_instance_id: row.device_instance_id,
+            name: row.name,
+            address: row.address,
+            activation_status: row.activation_status,
+            last_seen_at: row.last_seen_at,
+            online_until: row.online_until,
+            nearest_hub_uuid: row.nearest_hub_uuid,
+            values: values.unwrap_or_default(),
+        })
+    };
+    rows.into_iter().map(watched).collect()
+}
+
+/// How many devices a tenant has that are not retired.
+#[derive(Clone, Copy, Debug, Default, sqlx::FromRow)]
+pub struct DeviceCounts {
+    pub total: i64,
+    pub active: i64,
+    /// Active ones that are heard.
+    pub online: i64,
+}
+
+pub async fn counts(conn: &mut Conn, scope: &Scope, now: Timestamp) -> Result<DeviceCounts> {
+    sql("SELECT COUNT(*) AS total, \
+         COUNT(CASE WHEN i.activation_status = 'ACTIVE' THEN 1 END) AS active, \
+         COUNT(CASE WHEN i.activation_status = 'ACTIVE' AND s.online_until > $2 THEN 1 END) \
+         AS online FROM device_instances i LEFT JOIN device_states s \
+         ON s.device_instance_id = i.device_instance_id \
+         WHERE i.tenant_uuid = $1 AND i.activation_status <> 'RETIRED'")
+    .bind(scope.tenant_uuid())
+    .bind(now)
+    .one(conn)
     .await
 }

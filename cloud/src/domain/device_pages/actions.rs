@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::store::actions::ActionRow;
 use super::store::{self, Table};
 use super::transport::Transport;
-use super::{MAX_DOCUMENT_BYTES, Room, changed_text, schema};
+use super::{MAX_DOCUMENT_BYTES, NamedEndpoints, Room, changed_text, schema};
 use crate::audit::Audit;
 use crate::authz::Scope;
 use crate::core::Core;
@@ -35,6 +35,10 @@ pub struct Given {
 }
 
 impl Given {
+    fn endpoints(&self) -> NamedEndpoints {
+        self.transport.as_ref().map(Transport::endpoints).unwrap_or_default()
+    }
+
     fn applied_to(self, before: &ActionRow) -> Result<ActionRow> {
         let transport = match &self.transport {
             None => before.transport.clone(),
@@ -118,6 +122,7 @@ pub async fn create(core: &Core, scope: &Scope, action_id: String, given: Given)
         created_at: now,
         updated_at: now,
     };
+    let endpoints = given.endpoints();
     let row = given.applied_to(&blank)?;
     row.check()?;
     let mut tx = device_catalog::begin(core, scope).await?;
@@ -127,6 +132,7 @@ pub async fn create(core: &Core, scope: &Scope, action_id: String, given: Given)
         return Err(Error::conflict("ACTION_EXISTS", message));
     }
     ROOM.require(&mut tx, scope).await?;
+    endpoints.require(&mut tx, scope).await?;
     store::actions::insert(&mut tx, scope, &row).await?;
     let audit = Audit::new(scope, "action_definition.create", &row.action_id, now);
     tx.commit(audit.changed(None, Some(row.state()))).await?;
@@ -143,12 +149,14 @@ async fn require_model(tx: &mut Tx, scope: &Scope, row: &ActionRow) -> Result<()
 pub async fn update(core: &Core, scope: &Scope, action_id: &str, given: Given) -> Result<ActionRow> {
     let mut tx = device_catalog::begin(core, scope).await?;
     let before = get(&mut tx, scope, action_id).await?;
+    let endpoints = given.endpoints();
     let changed = given.applied_to(&before)?;
     if changed == before {
         return Ok(before);
     }
     changed.check()?;
     require_model(&mut tx, scope, &changed).await?;
+    endpoints.require(&mut tx, scope).await?;
     let now = core.clock.now();
     let after = ActionRow { updated_at: now, ..changed };
     store::actions::update(&mut tx, scope, &after).await?;

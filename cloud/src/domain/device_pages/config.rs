@@ -9,7 +9,10 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use super::{ENDPOINT_PATH, MAX_DOCUMENT_BYTES, MAX_NAME_CHARS, MAX_STEPS, MAX_TEXT_CHARS, Method, check_path, schema};
+use super::{
+    ENDPOINT_PATH, MAX_DOCUMENT_BYTES, MAX_NAME_CHARS, MAX_STEPS, MAX_TEXT_CHARS, Method, NamedEndpoints, check_path,
+    schema,
+};
 use crate::error::{Error, Result};
 use crate::http::check::Check;
 
@@ -65,10 +68,18 @@ struct Submit {
     method: Method,
 }
 
+/// A form that is valid.
+#[derive(Debug)]
+pub struct Form {
+    /// As it is stored.
+    pub text: String,
+    pub endpoints: NamedEndpoints,
+}
+
 impl Config {
-    /// The form as it is stored, if it is valid. `Authorization` is not: the credential of the
-    /// supplier takes its place.
-    pub fn stored(mut self) -> Result<String> {
+    /// The form, if it is valid. `Authorization` is not stored: the credential of the supplier
+    /// takes its place.
+    pub fn checked(mut self) -> Result<Form> {
         let mut check = Check::new();
         let holds = (1..=MAX_STEPS).contains(&self.steps.len());
         check.that(holds, "configJson.steps", format!("must have 1 to {MAX_STEPS} items"));
@@ -87,7 +98,12 @@ impl Config {
             let message = format!("must have at most {} KiB", MAX_DOCUMENT_BYTES / 1024);
             return Err(Error::field("configJson", message));
         }
-        Ok(text)
+        let endpoint_of = |(at, step): (usize, &Step)| {
+            let field = format!("configJson.steps[{at}].submit.externalEndpointId");
+            Some((field, step.submit.as_ref()?.external_endpoint_id))
+        };
+        let endpoints = NamedEndpoints(self.steps.iter().enumerate().filter_map(endpoint_of).collect());
+        Ok(Form { text, endpoints })
     }
 }
 

@@ -5,18 +5,22 @@ mod actions;
 mod config;
 pub mod http;
 mod manuals;
+pub mod of_model;
 mod schema;
 mod store;
 mod transport;
 mod uis;
 
+use std::collections::BTreeSet;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 use crate::authz::Scope;
 use crate::db::Tx;
 use crate::error::{Error, Result};
-use crate::http::check::{Check, changed_text, filled};
+use crate::http::check::{Check, LOCALE, MAX_LOCALE_CHARS, changed_text, check_locale};
 
 /// Names, titles, ids of steps.
 const MAX_NAME_CHARS: usize = 200;
@@ -28,12 +32,10 @@ const MAX_ITEMS: usize = 256;
 const MAX_STEPS: usize = 64;
 /// A document, such as the form or the text of a manual.
 const MAX_DOCUMENT_BYTES: usize = 64 * 1024;
-/// The longest language tag.
-const MAX_LOCALE_CHARS: usize = 35;
-/// What the shape of a language tag is (BCP 47), or nothing.
-const LOCALE: &str = "^([A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*)?$";
 /// The path of an external endpoint. A second slash at the start would name another host.
 const ENDPOINT_PATH: &str = r"^/([!$-;=?-\[\]_a-z|~][!$-;=?-\[\]_a-z|~]*)?$";
+
+pub use http::{ActionDefinitionResponse, DeviceManualResponse, DeviceUiResponse};
 
 /// How an external endpoint is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -67,14 +69,35 @@ impl Room {
     }
 }
 
-fn check_locale(check: &mut Check, locale: Option<&str>) {
-    let Some(locale) = filled(locale) else { return };
-    let mut parts = locale.split('-');
-    let language = parts.next().unwrap_or_default();
-    let is_language = (2..=8).contains(&language.len()) && language.bytes().all(|byte| byte.is_ascii_alphabetic());
-    let is_part = |part: &str| (1..=8).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_alphanumeric());
-    let holds = locale.len() <= MAX_LOCALE_CHARS && is_language && parts.all(is_part);
-    check.that(holds, "locale", "must be a language tag, such as `de` or `pt-BR`");
+/// The external endpoints that a form or an action names, each with the member that does.
+#[derive(Debug, Default)]
+struct NamedEndpoints(Vec<(String, Uuid)>);
+
+impl NamedEndpoints {
+    /// Fails unless all are the tenant's. They stay until the transaction ends.
+    async fn require(&self, tx: &mut Tx, scope: &Scope) -> Result<()> {
+        if self.0.is_empty() {
+            return Ok(());
+        }
+        let named: BTreeSet<Uuid> = self.0.iter().map(|(_, endpoint)| *endpoint).collect();
+        let own = store::hold_endpoints(tx, scope, named).await?;
+        let mut check = Check::new();
+        for (field, endpoint) in &self.0 {
+            check.that(own.contains(endpoint), field.as_str(), "is no external endpoint of the tenant");
+        }
+        check.done()
+    }
+}
+
+/// A form or an action of the tenant that calls this external endpoint, in words; None if none
+/// does.
+pub async fn user_of_endpoint(tx: &mut Tx, scope: &Scope, endpoint: Uuid) -> Result<Option<String>> {
+    let ui = store::uis::of_endpoint(tx, scope, endpoint).await?;
+    if let Some(name) = ui {
+        return Ok(Some(format!("the UI schema {name:?}")));
+    }
+    let action = store::actions::of_endpoint(tx, scope, endpoint).await?;
+    Ok(action.map(|action_id| format!("the action {action_id:?}")))
 }
 
 /// A path, with or without a query, that stays at the host of its endpoint.
@@ -91,22 +114,6 @@ fn check_path(check: &mut Check, field: &str, path: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn is_locale(text: &str) -> bool {
-        let mut check = Check::new();
-        check_locale(&mut check, Some(text));
-        check.done().is_ok()
-    }
-
-    #[test]
-    fn locales_have_the_shape_of_language_tags() {
-        for text in ["", "de", "pt-BR", "zh-Hant-TW", "sl-rozaj-biske-1994", "de-DE-u-co-phonebk"] {
-            assert!(is_locale(text), "{text}");
-        }
-        for text in ["d", "de_DE", "de-", "-de", "1e", "de-ninecharsx", "de DE", "languages", &"de-abc".repeat(7)] {
-            assert!(!is_locale(text), "{text}");
-        }
-    }
 
     #[test]
     fn paths_stay_at_their_host() {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::{ENDPOINT_PATH, MAX_ITEMS, MAX_STEPS, MAX_TEXT_CHARS, Method, check_path};
+use super::{ENDPOINT_PATH, MAX_ITEMS, MAX_STEPS, MAX_TEXT_CHARS, Method, NamedEndpoints, check_path};
 use crate::http::check::Check;
 
 /// The longest value of a characteristic (Bluetooth Core Specification, Vol 3, Part F, 3.2.9).
@@ -88,6 +88,11 @@ enum GattOperation {
 }
 
 impl Transport {
+    pub fn endpoints(&self) -> NamedEndpoints {
+        let named = |endpoint| ("transport.externalEndpointId".to_owned(), endpoint);
+        NamedEndpoints(self.external_endpoint_id.map(named).into_iter().collect())
+    }
+
     /// Adds what is wrong with it, for an action that takes these parameters.
     pub fn check(&self, check: &mut Check, parameters: &BTreeSet<String>) {
         let is_http = self.kind == TransportKind::Http;

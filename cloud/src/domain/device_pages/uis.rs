@@ -6,9 +6,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::config::Form;
 use super::store::uis::UiRow;
 use super::store::{self, Table};
-use super::{Room, changed_text};
+use super::{NamedEndpoints, Room, changed_text};
 use crate::audit::Audit;
 use crate::authz::Scope;
 use crate::core::Core;
@@ -41,8 +42,7 @@ pub struct New {
     pub kind: UiKind,
     pub name: String,
     pub locale: Option<String>,
-    /// As it is stored.
-    pub config: String,
+    pub config: Form,
 }
 
 /// What is given in a change. What is None stays, and blank text removes.
@@ -51,22 +51,25 @@ pub struct Given {
     pub kind: Option<UiKind>,
     pub name: Option<String>,
     pub locale: Option<String>,
-    /// As it is stored.
-    pub config: Option<String>,
+    pub config: Option<Form>,
 }
 
 impl Given {
     /// Another form is another revision.
-    fn applied_to(self, before: &UiRow) -> UiRow {
-        let config = self.config.unwrap_or_else(|| before.config.clone());
-        UiRow {
+    fn applied_to(self, before: &UiRow) -> (UiRow, NamedEndpoints) {
+        let (config, endpoints) = match self.config {
+            Some(Form { text, endpoints }) => (text, endpoints),
+            None => (before.config.clone(), NamedEndpoints::default()),
+        };
+        let row = UiRow {
             kind: self.kind.unwrap_or(before.kind),
             name: self.name.map_or_else(|| before.name.clone(), |name| name.trim().to_owned()),
             locale: changed_text(&before.locale, self.locale),
             revision: before.revision + i64::from(config != before.config),
             config,
             ..before.clone()
-        }
+        };
+        (row, endpoints)
     }
 }
 
@@ -98,7 +101,7 @@ pub async fn create(core: &Core, scope: &Scope, new: New) -> Result<UiRow> {
         kind: new.kind,
         name: new.name.trim().to_owned(),
         locale: changed_text(&None, new.locale),
-        config: new.config,
+        config: new.config.text,
         revision: 1,
         created_at: now,
         updated_at: now,
@@ -106,6 +109,7 @@ pub async fn create(core: &Core, scope: &Scope, new: New) -> Result<UiRow> {
     let mut tx = device_catalog::begin(core, scope).await?;
     device_catalog::require_model(&mut tx, scope, row.device_uuid).await?;
     ROOM.require(&mut tx, scope).await?;
+    new.config.endpoints.require(&mut tx, scope).await?;
     let row = store::uis::insert(&mut tx, scope, &row).await?;
     let audit = Audit::new(scope, "device_ui.create", row.device_ui_id, now);
     tx.commit(audit.changed(None, Some(row.state()))).await?;
@@ -115,10 +119,11 @@ pub async fn create(core: &Core, scope: &Scope, new: New) -> Result<UiRow> {
 pub async fn update(core: &Core, scope: &Scope, device_ui_id: i64, given: Given) -> Result<UiRow> {
     let mut tx = device_catalog::begin(core, scope).await?;
     let before = get(&mut tx, scope, device_ui_id).await?;
-    let changed = given.applied_to(&before);
+    let (changed, endpoints) = given.applied_to(&before);
     if changed == before {
         return Ok(before);
     }
+    endpoints.require(&mut tx, scope).await?;
     let now = core.clock.now();
     let after = UiRow { updated_at: now, ..changed };
     store::uis::update(&mut tx, scope, &after).await?;

@@ -105,6 +105,12 @@ impl Changes {
         store::bump_desired_revision(tx, hub_uuid).await
     }
 
+    /// Like [`Changes::bump`], by several revisions, of which it returns the last.
+    pub async fn bump_by(&self, tx: &mut Tx, hub_uuid: HubUuid, count: i64) -> Result<Option<i64>> {
+        self.notify_after(tx, hub_uuid);
+        store::bump_desired_revision_by(tx, hub_uuid, count).await
+    }
+
     /// Like [`Changes::bump`], for hubs that the transaction has locked.
     pub async fn bump_all(&self, tx: &mut Tx, hubs: &[HubUuid]) -> Result<()> {
         if hubs.is_empty() {

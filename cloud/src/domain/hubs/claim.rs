@@ -6,24 +6,26 @@
 use axum::http::StatusCode;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use futures_util::future::BoxFuture;
 use hub_protocol::claim::{HubClaimRequest, HubCredentials};
 use hub_protocol::{HubUuid, TenantUuid, Timestamp};
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::store::{self, Claim, KnownHub};
-use super::{Hubs, MAX_IDENTIFIER_CHARS, blocked, pace};
+use super::{Concerned, Hubs, MAX_IDENTIFIER_CHARS, blocked, pace};
 use crate::audit::Audit;
 use crate::authn::hub::{self, Hub};
 use crate::authz::Scope;
 use crate::core::Core;
-use crate::db::Conn;
+use crate::db::{Conn, Tx};
 use crate::domain::certificates::{self, RevocationReason};
 use crate::domain::claim_codes::{self, ClaimCode, Status, StoredCode};
 use crate::domain::tenants;
 use crate::error::{Error, Result};
 use crate::http::check::{Check, filled};
+use crate::outbox::{self, Event};
 use crate::sealing;
 
 /// Attempts of a claim that passed the checks and then conflicted with a concurrent change.
@@ -32,11 +34,41 @@ const ATTEMPTS: usize = 3;
 /// Seconds for which a claim can be repeated without consuming another use of the code.
 const REPEATABLE_SECS: i64 = 7 * 24 * 3600;
 
+/// What a hub is claimed with, for [`AtClaim`].
+pub struct Claiming {
+    pub tenant_uuid: TenantUuid,
+    /// The bundle that the code names.
+    pub bundle_uuid: Option<Uuid>,
+    /// As in `uname -m`.
+    pub architecture: Option<String>,
+}
+
+/// What a subject above hubs adds to a claim. It is not asked when a claim is repeated.
+pub trait AtClaim: Send + Sync {
+    /// Fails with the reason if it could not be added now. It changes nothing.
+    fn check<'a>(&'a self, conn: &'a mut Conn, claiming: &'a Claiming) -> BoxFuture<'a, Result<()>>;
+
+    /// Adds it to the hub, which the transaction has locked, and returns what the audit entry says
+    /// of it. If it fails, there is no claim.
+    fn add<'a>(
+        &'a self,
+        tx: &'a mut Tx,
+        hub_uuid: HubUuid,
+        claiming: &'a Claiming,
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<Value>>;
+}
+
 /// Claims a hub. `key` is the hub's claim key, a secret that it generates once. Repeated with the
 /// same key, code and hardware, the claim issues new credentials and consumes no further use of the
 /// code, so that a lost response does not cost the hub its code. With another code, the key proves
 /// that the hub itself replaces its credentials.
-pub async fn claim(hubs: &Hubs, request: &HubClaimRequest, key: Option<&str>) -> Result<HubCredentials> {
+pub async fn claim(
+    hubs: &Hubs,
+    at_claim: &impl AtClaim,
+    request: &HubClaimRequest,
+    key: Option<&str>,
+) -> Result<HubCredentials> {
     let code = checked(request)?;
     let shown = Shown {
         claim_key: key.map(|key| sealing::hash(&format!("{} {key}", code.spelled()))),
@@ -49,8 +81,12 @@ pub async fn claim(hubs: &Hubs, request: &HubClaimRequest, key: Option<&str>) ->
         // A claim that is refused writes nothing, so it does not wait to write.
         let mut conn = hubs.core.db.read().await?;
         let permit = check_claim(&hubs.core, &mut conn, &code, device(request), &shown, now).await?;
+        if !permit.is_repeated {
+            at_claim.check(&mut conn, &permit.claiming(request)).await?;
+        }
         drop(conn);
-        if let Some(credentials) = attempt(hubs, request, &code, permit.code.tenant_uuid, &shown, now).await? {
+        let tenant_uuid = permit.code.tenant_uuid;
+        if let Some(credentials) = attempt(hubs, at_claim, request, &code, tenant_uuid, &shown, now).await? {
             return Ok(credentials);
         }
     }
@@ -135,6 +171,17 @@ struct ClaimPermit {
     proof: Option<Proof>,
 }
 
+impl ClaimPermit {
+    fn claiming(&self, request: &HubClaimRequest) -> Claiming {
+        let architecture = request.os.as_ref().and_then(|os| filled(os.arch.as_deref()));
+        Claiming {
+            tenant_uuid: self.code.tenant_uuid,
+            bundle_uuid: self.code.bundle_uuid,
+            architecture: architecture.map(str::to_owned),
+        }
+    }
+}
+
 /// Whether this hardware may claim with this code now. HUB_BLOCKED takes precedence over errors of
 /// the code, because no other code would help. It is reported only to holders of a code of the
 /// hub's own tenant, or of a valid code if the hub was released.
@@ -207,6 +254,7 @@ async fn check_new_hub(core: &Core, conn: &mut Conn, code: &StoredCode, device_i
 /// be left without a hub that has tokens, and two claims must not both become its last hub.
 async fn attempt(
     hubs: &Hubs,
+    at_claim: &impl AtClaim,
     request: &HubClaimRequest,
     code: &ClaimCode,
     tenant_uuid: TenantUuid,
@@ -244,9 +292,18 @@ async fn attempt(
     if !permit.is_repeated && !claim_codes::consume_use(&mut tx, stored, now).await? {
         return Ok(None);
     }
+    let concerned = Concerned::Hub(hub_uuid);
+    super::settle_consent(&mut tx, &hubs.changes, tenant_uuid, concerned).await?;
     pace::make_room(&mut tx, &hubs.core.config, tenant_uuid, hub_uuid, now).await?;
     // Certificates issued under the earlier credentials end with them.
     let certificates = certificates::revoke(&mut tx, hub_uuid, RevocationReason::ClaimedAgain, now).await?;
+    let mut added = Value::Null;
+    // A repeated claim was told of the first time.
+    if !permit.is_repeated {
+        added = at_claim.add(&mut tx, hub_uuid, &permit.claiming(request), now).await?;
+        let event = Event::hub_claimed(hub_uuid, stored.owner_user_uuid, hub_uuid != new_uuid);
+        outbox::insert(&hubs.core, &mut tx, tenant_uuid, &[event], now).await?;
+    }
     let (access_token, expires_at) = hub::issue(&hubs.authn, hub_uuid, tenant_uuid, token_id, now)?;
     let scope = Scope::of_hub(&Hub { hub_uuid, tenant_uuid, token_id });
     let detail = json!({
@@ -258,6 +315,7 @@ async fn attempt(
         "inUse": permit.is_in_use,
         "proof": permit.proof,
         "certificates": certificates,
+        "bundles": added,
     });
     hubs.changes.notify_after(&mut tx, hub_uuid);
     tx.commit(Audit::new(&scope, "hub.claim", hub_uuid, now).with(detail)).await?;

@@ -7,6 +7,7 @@ mod adapters;
 mod block;
 mod changes;
 mod claim;
+mod consent_store;
 pub mod http;
 mod pace;
 mod pace_store;
@@ -16,11 +17,12 @@ mod refresh_store;
 mod refreshes;
 mod release;
 mod store;
+mod watch_store;
 
 use std::collections::{BTreeMap, HashSet};
 
 use hub_protocol::hub::{AdapterRole, UploadPauses};
-use hub_protocol::{HubUuid, TenantUuid, Timestamp};
+use hub_protocol::{HubUuid, TenantUuid, Timestamp, UserUuid};
 use serde_json::{Value, json};
 
 use crate::audit::Audit;
@@ -29,10 +31,11 @@ use crate::authz::Scope;
 use crate::core::Core;
 use crate::db::{Conn, Tx};
 use crate::error::{Error, Result};
-pub use adapters::normalized_address;
+pub use adapters::{AdapterView, normalized_address};
 pub use block::{block, unblock};
 pub use changes::{Changes, Watch, Woken};
-pub use claim::claim;
+pub use claim::{AtClaim, Claiming, claim};
+pub use consent_store::Concerned;
 pub use pace::adjust_paces;
 pub use permits::CredentialPermits;
 pub use refresh::refresh;
@@ -40,6 +43,7 @@ pub use refreshes::close_refreshes;
 pub use release::{Released, release, release_all};
 use store::HubRow;
 pub use store::{Addressee, HubState, Releasable};
+pub use watch_store::{HubCounts, SilentHub, silent_since};
 
 /// A hub is online for this long after telemetry.
 const ONLINE_SECS: i64 = 10 * 60;
@@ -141,13 +145,43 @@ pub struct Settings {
     pub hub_identifier: Option<String>,
     /// None until the pace of its tenant is known.
     pub uploads: Option<UploadPauses>,
+    /// Whether it reports no BLE events, for want of consent.
+    pub withhold_events: bool,
+}
+
+/// Makes hubs of the tenant, which is locked, follow what their owners have consented to. Those
+/// that change hear of it at once. Returns how many.
+pub async fn settle_consent(
+    tx: &mut Tx,
+    changes: &Changes,
+    tenant_uuid: TenantUuid,
+    concerned: Concerned,
+) -> Result<usize> {
+    let changed = consent_store::settle(tx, tenant_uuid, concerned).await?;
+    changed.iter().for_each(|hub_uuid| changes.notify_after(tx, *hub_uuid));
+    Ok(changed.len())
+}
+
+/// Whether the hub reports no BLE events, for want of consent.
+pub async fn withholds_events(conn: &mut Conn, hub_uuid: HubUuid) -> Result<bool> {
+    consent_store::withholds(conn, hub_uuid).await
+}
+
+/// The hubs of the tenant that a claim code was made out to this person for.
+pub async fn owned(conn: &mut Conn, tenant_uuid: TenantUuid, user_uuid: UserUuid) -> Result<Vec<HubUuid>> {
+    consent_store::owned(conn, tenant_uuid, user_uuid).await
 }
 
 /// The hub's settings. The hub must exist.
 pub async fn settings(conn: &mut Conn, hub_uuid: HubUuid) -> Result<Settings> {
     let row = store::settings(conn, hub_uuid).await?;
     let uploads = row.pause_ms.map(|pause_ms| pace::pauses(pause_ms, row.upload_slot));
-    Ok(Settings { revision: row.revision, hub_identifier: row.hub_identifier, uploads })
+    Ok(Settings {
+        revision: row.revision,
+        hub_identifier: row.hub_identifier,
+        uploads,
+        withhold_events: row.withholds_events,
+    })
 }
 
 /// The roles that operators gave to the hub's adapters.
@@ -158,6 +192,35 @@ pub async fn adapter_roles(conn: &mut Conn, hub_uuid: HubUuid) -> Result<BTreeMa
 /// How many hubs there are, of all tenants, and how many of them are online.
 pub async fn count_all(conn: &mut Conn, now: Timestamp) -> Result<(i64, i64)> {
     store::count_all(conn, now.plus_secs(-ONLINE_SECS)).await
+}
+
+/// How many hubs the tenant has, and how many of them are online or blocked.
+pub async fn counts(conn: &mut Conn, scope: &Scope, now: Timestamp) -> Result<HubCounts> {
+    watch_store::counts(conn, scope, now.plus_secs(-ONLINE_SECS)).await
+}
+
+/// The labels of these hubs, as far as they are the tenant's and not released.
+pub async fn labels(
+    conn: &mut Conn,
+    scope: &Scope,
+    hub_uuids: &[HubUuid],
+) -> Result<BTreeMap<HubUuid, Option<String>>> {
+    const AT_ONCE: usize = 500;
+    let mut labels = BTreeMap::new();
+    for some in hub_uuids.chunks(AT_ONCE) {
+        labels.extend(watch_store::labels(conn, scope, some).await?);
+    }
+    Ok(labels)
+}
+
+/// Whether a hub with this last telemetry is online.
+pub fn is_online(last_telemetry_at: Option<Timestamp>, now: Timestamp) -> bool {
+    last_telemetry_at.is_some_and(|at| at.plus_secs(ONLINE_SECS) > now)
+}
+
+/// The adapters of a hub of the tenant.
+pub async fn adapters(conn: &mut Conn, scope: &Scope, hub_uuid: HubUuid) -> Result<Vec<AdapterView>> {
+    adapter_store::list(conn, scope, hub_uuid).await
 }
 
 async fn get(conn: &mut Conn, scope: &Scope, hub_uuid: HubUuid) -> Result<HubRow> {

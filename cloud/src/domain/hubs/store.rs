@@ -93,15 +93,18 @@ pub async fn claim(tx: &mut Tx, claim: Claim<'_>) -> Result<Option<HubUuid>> {
     sql("INSERT INTO hubs (hub_uuid, tenant_uuid, device_instance_id, hub_identifier, \
          agent_version, hostname, os, owner_user_uuid, claimed_at, created_at, last_seen_at, \
          access_token_id, refresh_token_hash, refresh_expires_at, claim_key_hash, \
-         claim_proof_hash, desired_revision) \
+         claim_proof_hash, desired_revision, owner_since) \
          VALUES ($1, $2, $3, COALESCE($4, $5), $6, $7, $8, $9, $10, $10, $10, \
-         $11, $12, $13, $14, $15, 1) \
+         $11, $12, $13, $14, $15, 1, $10) \
          ON CONFLICT (device_instance_id) WHERE released_at IS NULL DO UPDATE SET \
          hub_identifier = COALESCE($4, hubs.hub_identifier, $5), \
          agent_version = COALESCE(excluded.agent_version, hubs.agent_version), \
          hostname = COALESCE(excluded.hostname, hubs.hostname), \
          os = COALESCE(excluded.os, hubs.os), \
          owner_user_uuid = COALESCE(excluded.owner_user_uuid, hubs.owner_user_uuid), \
+         owner_since = CASE WHEN excluded.owner_user_uuid = hubs.owner_user_uuid \
+         OR excluded.owner_user_uuid IS NULL THEN hubs.owner_since \
+         ELSE excluded.owner_since END, \
          claimed_at = excluded.claimed_at, last_seen_at = excluded.last_seen_at, \
          access_token_id = excluded.access_token_id, shown_access_token_id = NULL, \
          refresh_token_hash = excluded.refresh_token_hash, \
@@ -215,6 +218,16 @@ pub async fn bump_desired_revision(tx: &mut Tx, hub_uuid: HubUuid) -> Result<Opt
     sql("UPDATE hubs SET desired_revision = desired_revision + 1 WHERE hub_uuid = $1 \
          RETURNING desired_revision")
     .bind(hub_uuid)
+    .optional_scalar(tx)
+    .await
+}
+
+/// As [`bump_desired_revision`], by several revisions.
+pub async fn bump_desired_revision_by(tx: &mut Tx, hub_uuid: HubUuid, count: i64) -> Result<Option<i64>> {
+    sql("UPDATE hubs SET desired_revision = desired_revision + $2 WHERE hub_uuid = $1 \
+         RETURNING desired_revision")
+    .bind(hub_uuid)
+    .bind(count)
     .optional_scalar(tx)
     .await
 }
@@ -334,13 +347,14 @@ pub struct SettingsRow {
     pub revision: i64,
     pub hub_identifier: Option<String>,
     pub upload_slot: i64,
+    pub withholds_events: bool,
     /// Of its tenant; None if that has no pace yet.
     pub pause_ms: Option<i64>,
 }
 
 pub async fn settings(conn: &mut Conn, hub_uuid: HubUuid) -> Result<SettingsRow> {
     sql("SELECT h.desired_revision + COALESCE(p.revision, 0) AS revision, h.hub_identifier, \
-         h.upload_slot, p.pause_ms \
+         h.upload_slot, h.withholds_events, p.pause_ms \
          FROM hubs h LEFT JOIN upload_paces p ON p.tenant_uuid = h.tenant_uuid \
          WHERE h.hub_uuid = $1")
     .bind(hub_uuid)

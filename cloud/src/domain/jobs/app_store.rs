@@ -88,6 +88,16 @@ pub async fn forget_undesired(tx: &mut Tx, job: &HubJob) -> Result<()> {
     sql("DELETE FROM hub_apps WHERE hub_job_uuid = $1 AND release_uuid IS NULL").bind(job.hub_job_uuid).run(tx).await
 }
 
+/// The apps whose last job at the hub is the given one. The list must be short and not empty.
+pub async fn still_last(conn: &mut Conn, hub_uuid: HubUuid, jobs: &[HubJobUuid]) -> Result<Vec<AppUuid>> {
+    sql("SELECT app_uuid FROM hub_apps WHERE hub_uuid = $1 AND hub_job_uuid IN ")
+        .bind(hub_uuid)
+        .push_list(jobs.iter().copied())
+        .push(" ORDER BY app_uuid")
+        .scalars(conn)
+        .await
+}
+
 /// Deletes the apps of the hub, as desired and as reported.
 pub async fn delete_all(tx: &mut Tx, hub_uuid: HubUuid) -> Result<()> {
     sql("DELETE FROM hub_apps WHERE hub_uuid = $1").bind(hub_uuid).run(tx).await?;

@@ -1,6 +1,8 @@
 //! Events that hubs report about their jobs. An event is stored once, with an id that increases
 //! within the tenant, in the transaction that updates its job.
 
+use std::sync::Arc;
+
 use hub_protocol::job::{HubJobEventKind, HubJobEventRequest, HubJobStatus};
 use hub_protocol::{HubJobUuid, HubUuid, Timestamp};
 use schemars::JsonSchema;
@@ -9,7 +11,9 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::dispatch::LEASE_SECS;
+
 use super::event_store::{self, StoredJobEvent};
+
 use super::{End, HubJob, Jobs, finish, not_found, store};
 use crate::authn::hub::Hub;
 use crate::authz::Scope;
@@ -135,7 +139,7 @@ pub async fn record(
         kind: Kind::JobEvents,
         previous_id: ids.previous_id,
         last_id: ids.id,
-        records: vec![record],
+        records: Arc::new(vec![record]),
     };
     let commits = jobs.commits.clone();
     tx.after_commit(async move { commits.announce(vec![commit]) });

@@ -9,6 +9,7 @@ mod dispatch;
 mod event_store;
 mod events;
 pub mod http;
+mod many;
 mod overdue;
 mod store;
 mod withdraw;
@@ -33,8 +34,9 @@ pub use apps::desired as desired_apps;
 pub use dispatch::dispatch;
 pub use event_store::{AGED_LOG as EVENT_LOG, StoredJobEvent, after as events_after};
 pub use events::HubJobEventResponse;
+pub use many::{install_all, remove_all, still_last};
 pub use overdue::end_overdue;
-pub use store::excluded_updates;
+pub use store::{FailedJob, counts, excluded_updates, failed_since};
 pub use withdraw::{Selection, Withdrawal, withdraw};
 
 /// Open jobs of a hub; the desired state shows all of them.

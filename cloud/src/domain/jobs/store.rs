@@ -1,11 +1,15 @@
 //! SQL of jobs. A job is changed only by a transaction that has locked the row of its hub.
 
+use std::sync::Arc;
+
 use hub_protocol::job::{HubJobStatus, HubJobType};
-use hub_protocol::{HubJobUuid, HubUuid, ReleaseUuid, Timestamp};
+use hub_protocol::{AppUuid, HubJobUuid, HubUuid, ReleaseUuid, Timestamp};
+use uuid::Uuid;
 
 use super::withdraw::{Selection, Withdrawal};
 use super::{End, HubJob, NewJob};
 use crate::authz::Scope;
+use crate::db::bulk::{Bulk, Column};
 use crate::db::{Conn, Direction, Slice, Sql, Tx, sql};
 use crate::domain::hubs::Addressee;
 use crate::error::Result;
@@ -79,6 +83,86 @@ pub async fn insert(
     .bind(now)
     .one(tx)
     .await
+}
+
+/// As [`supersede`], for jobs about any of these apps. The list must be short and not empty.
+pub async fn supersede_all(
+    tx: &mut Tx,
+    hub_uuid: HubUuid,
+    apps: &[AppUuid],
+    detail: &str,
+    now: Timestamp,
+) -> Result<()> {
+    sql("UPDATE hub_jobs SET status = 'CANCELLED', detail = $2, updated_at = $3, \
+         finished_at = $3 WHERE hub_uuid = $1 AND finished_at IS NULL \
+         AND status IN ('PENDING', 'DISPATCHED') AND app_uuid IN ")
+    .bind(hub_uuid)
+    .bind(detail)
+    .bind(now)
+    .push_list(apps.iter().copied())
+    .run(tx)
+    .await
+}
+
+/// Jobs about apps, of one hub and one type.
+pub struct NewAppJobs {
+    pub job_type: HubJobType,
+    /// The revision of the first; the others follow it.
+    pub first_revision: i64,
+    pub deadline_at: Timestamp,
+    pub jobs: Vec<NewAppJob>,
+}
+
+pub struct NewAppJob {
+    pub hub_job_uuid: HubJobUuid,
+    pub app_uuid: AppUuid,
+    pub release: Option<(ReleaseUuid, Arc<str>)>,
+}
+
+/// Inserts the jobs, and makes each the last one of its app.
+pub async fn insert_all(tx: &mut Tx, hub: &Addressee, new: &NewAppJobs, now: Timestamp) -> Result<()> {
+    let count = new.jobs.len();
+    let each = |of: &dyn Fn(&NewAppJob) -> Uuid| Column::Uuid(new.jobs.iter().map(of).collect());
+    let release = |job: &NewAppJob| job.release.as_ref().map(|(release_uuid, _)| release_uuid.0);
+    let version = |job: &NewAppJob| job.release.as_ref().map(|(_, version)| version.clone());
+    Bulk {
+        head: "WITH given (hub_job_uuid, hub_uuid, tenant_uuid, revision, job_type, app_uuid, \
+               release_uuid, version, deadline_at, now_at) AS (",
+        columns: vec![
+            each(&|job| job.hub_job_uuid.0),
+            Column::Uuid(vec![hub.hub_uuid.0; count]),
+            Column::Uuid(vec![hub.tenant_uuid.0; count]),
+            Column::Int((new.first_revision..).take(count).collect()),
+            Column::Word(vec![new.job_type.name(); count]),
+            each(&|job| job.app_uuid.0),
+            Column::OptionalUuid(new.jobs.iter().map(release).collect()),
+            Column::OptionalText(new.jobs.iter().map(version).collect()),
+            Column::Time(vec![new.deadline_at; count]),
+            Column::Time(vec![now; count]),
+        ],
+        tail: ") INSERT INTO hub_jobs (hub_job_uuid, hub_uuid, tenant_uuid, revision, job_type, \
+               status, app_uuid, release_uuid, version, force, deadline_at, attempts, \
+               event_count, created_at, updated_at) SELECT hub_job_uuid, hub_uuid, tenant_uuid, \
+               revision, job_type, 'PENDING', app_uuid, release_uuid, version, FALSE, \
+               deadline_at, 0, 0, now_at, now_at FROM given",
+    }
+    .execute(tx)
+    .await?;
+    Bulk {
+        head: "INSERT INTO hub_apps (hub_uuid, app_uuid, tenant_uuid, hub_job_uuid, updated_at)",
+        columns: vec![
+            Column::Uuid(vec![hub.hub_uuid.0; count]),
+            each(&|job| job.app_uuid.0),
+            Column::Uuid(vec![hub.tenant_uuid.0; count]),
+            each(&|job| job.hub_job_uuid.0),
+            Column::Time(vec![now; count]),
+        ],
+        tail: "ON CONFLICT (hub_uuid, app_uuid) DO UPDATE SET \
+               hub_job_uuid = excluded.hub_job_uuid, updated_at = excluded.updated_at",
+    }
+    .execute(tx)
+    .await
+    .map(drop)
 }
 
 pub async fn get(
@@ -314,4 +398,45 @@ pub async fn excluded_updates(conn: &mut Conn, hubs: &[HubUuid]) -> Result<Vec<(
     .push_list(hubs.iter().copied())
     .all(conn)
     .await
+}
+
+/// A job that came to nothing.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct FailedJob {
+    pub hub_job_uuid: HubJobUuid,
+    pub hub_uuid: HubUuid,
+    #[sqlx(try_from = "String")]
+    pub job_type: HubJobType,
+    #[sqlx(try_from = "String")]
+    pub status: HubJobStatus,
+    pub detail: Option<String>,
+    pub finished_at: Timestamp,
+}
+
+/// Jobs of the tenant that failed or expired at `from` or later, the first of them first.
+pub async fn failed_since(conn: &mut Conn, scope: &Scope, from: Timestamp, limit: i64) -> Result<Vec<FailedJob>> {
+    sql("SELECT hub_job_uuid, hub_uuid, job_type, status, detail, finished_at FROM hub_jobs \
+         WHERE tenant_uuid = $1 AND finished_at >= $2 AND status IN ('FAILED', 'EXPIRED') \
+         ORDER BY finished_at LIMIT $3")
+    .bind(scope.tenant_uuid())
+    .bind(from)
+    .bind(limit)
+    .all(conn)
+    .await
+}
+
+/// How many jobs of the tenant run, and how many failed or expired at `from` or later.
+pub async fn counts(conn: &mut Conn, scope: &Scope, from: Timestamp) -> Result<(i64, i64)> {
+    let running = sql("SELECT COUNT(*) FROM hub_jobs \
+         WHERE tenant_uuid = $1 AND finished_at IS NULL AND status = 'RUNNING'")
+    .bind(scope.tenant_uuid())
+    .scalar(conn)
+    .await?;
+    let failed = sql("SELECT COUNT(*) FROM hub_jobs \
+         WHERE tenant_uuid = $1 AND finished_at >= $2 AND status IN ('FAILED', 'EXPIRED')")
+    .bind(scope.tenant_uuid())
+    .bind(from)
+    .scalar(conn)
+    .await?;
+    Ok((running, failed))
 }

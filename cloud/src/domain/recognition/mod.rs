@@ -30,7 +30,7 @@ use crate::db::Tx;
 use crate::domain::ble_routes::{self, Route};
 use crate::domain::device_instances::heard::{self, Changes, NewDevice};
 use crate::domain::device_instances::{ActivationKind, ActivationStatus, Beacon, BindKeyStatus};
-use crate::domain::{device_catalog, device_instances};
+use crate::domain::{device_catalog, device_instances, hubs};
 use crate::error::Result;
 use crate::ingest::{Derived, Due, HeardUpload};
 pub use late::LateStates;
@@ -168,6 +168,10 @@ impl Recognition {
     /// Carries out what devices change by being heard, if the hub's token is in force.
     pub async fn apply(&self, hub: &Hub, kind: ActivationKind, changes: &Changes) -> Result<()> {
         hub.require_in_force(&self.core).await?;
+        // Nothing is to be known of what such a hub hears.
+        if hubs::withholds_events(&mut self.core.db.read().await?, hub.hub_uuid).await? {
+            return Ok(());
+        }
         heard::apply(&self.core, &Scope::of_hub(hub), hub.hub_uuid, kind, changes).await
     }
 

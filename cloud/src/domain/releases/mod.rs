@@ -14,6 +14,8 @@ mod store;
 mod trusted_keys;
 mod urls;
 
+use std::collections::HashSet;
+
 use hub_protocol::release::{ReleaseManifest, architectures};
 use hub_protocol::{AppUuid, ReleaseUuid, text_enum};
 use schemars::JsonSchema;
@@ -91,6 +93,43 @@ pub async fn app_release_for_job(
     release_uuid: ReleaseUuid,
 ) -> Result<Option<AppReleaseSummary>> {
     store::app_releases::summary(conn, scope, release_uuid).await
+}
+
+/// Which of these apps are the tenant's.
+pub async fn own_apps(conn: &mut Conn, scope: &Scope, apps: &[AppUuid]) -> Result<HashSet<AppUuid>> {
+    if apps.is_empty() {
+        return Ok(HashSet::new());
+    }
+    store::apps::own(conn, scope, apps).await.map(HashSet::from_iter)
+}
+
+/// These releases of the tenant's apps, as far as they are READY.
+pub async fn app_releases_for_jobs(
+    conn: &mut Conn,
+    scope: &Scope,
+    releases: &[ReleaseUuid],
+) -> Result<Vec<AppReleaseSummary>> {
+    match releases.is_empty() {
+        true => Ok(Vec::new()),
+        false => store::app_releases::summaries(conn, scope, releases).await,
+    }
+}
+
+/// The newest READY release of each of these apps of the tenant in a channel: of those built for
+/// one of the architectures, or of all. A version without a suffix is in every channel; others are
+/// in the one that begins their suffix, as 1.4.0-beta.2 is in `beta`. An app without such a release
+/// is absent.
+pub async fn newest_app_releases(
+    conn: &mut Conn,
+    scope: &Scope,
+    apps: &[AppUuid],
+    channel: &str,
+    architectures: Option<&[&str]>,
+) -> Result<Vec<AppReleaseSummary>> {
+    match apps.is_empty() {
+        true => Ok(Vec::new()),
+        false => store::app_releases::newest(conn, scope, apps, channel, architectures).await,
+    }
 }
 
 /// Whether the tenant has the app.

@@ -7,8 +7,8 @@ use hub_protocol::HubUuid;
 use hub_protocol::ble::BleEvent;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::{Outcome, Simulated, presets, simulate};
@@ -16,11 +16,12 @@ use crate::authn::Authn;
 use crate::authz::{Authorized, Scope, permission as perm};
 use crate::core::Core;
 use crate::domain::ble::{
-    CandidateResponse, MatchedResponse, MeasurementResponse, ProtocolUsedResponse, Reading, RouteDecisionResponse,
-    run_scripts,
+    BleEventResponse, CandidateResponse, MatchedResponse, MeasurementResponse, ProtocolUsedResponse, Reading,
+    RouteDecisionResponse, run_scripts,
 };
 use crate::domain::ble_routes::{self, Route};
 use crate::domain::hubs;
+use crate::domain::pipelines::{Rehearsed, rehearsal};
 use crate::domain::recognition::Recognition;
 use crate::error::{Error, Result};
 use crate::http::answer::Answer;
@@ -28,6 +29,7 @@ use crate::http::extract::Json;
 use crate::http::operation::{operation, operation_failing};
 use crate::ingest::ProcessingStatus;
 use crate::scripts::TRIAL_TIME;
+use crate::steps::{Input, StepTrace};
 
 const TAG: &str = "tenant-simulator";
 /// Events of one simulation.
@@ -138,8 +140,8 @@ pub struct SimulationResult {
     hub_route: RouteDecisionResponse,
     /// What the service does with it if it arrives.
     cloud_route: RouteDecisionResponse,
-    /// What each pipeline makes of it.
-    pipelines: Vec<Map<String, Value>>,
+    /// What each pipeline that takes it makes of it.
+    pipelines: Vec<SimulatedPipelineResponse>,
     /// How long it took to recognise and read it.
     #[schemars(range(min = 0))]
     duration_micros: i64,
@@ -147,8 +149,31 @@ pub struct SimulationResult {
     error: Option<String>,
 }
 
+/// What a pipeline makes of an event.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SimulatedPipelineResponse {
+    /// The pipeline.
+    pipeline_uuid: Uuid,
+    /// The event after its steps, or the text of a template; a list if a script made several; null
+    /// if nothing is left.
+    output: Value,
+    /// The steps, as far as the event gets.
+    steps: Vec<StepTrace>,
+    /// Why it could not be tried.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+impl From<Rehearsed> for SimulatedPipelineResponse {
+    fn from(rehearsed: Rehearsed) -> Self {
+        let Rehearsed { pipeline_uuid, output, steps, error } = rehearsed;
+        Self { pipeline_uuid, output: output.unwrap_or_default(), steps, error }
+    }
+}
+
 impl SimulationResult {
-    fn new(event: BleEvent, outcome: Outcome) -> Self {
+    fn new(event: BleEvent, outcome: Outcome, pipelines: Vec<Rehearsed>) -> Self {
         let Outcome { trace, hub_route, cloud_route } = outcome;
         let reading = trace.reading.as_ref();
         Self {
@@ -161,7 +186,7 @@ impl SimulationResult {
             measurements: reading.map(Reading::measurements).unwrap_or_default(),
             hub_route,
             cloud_route,
-            pipelines: Vec::new(),
+            pipelines: pipelines.into_iter().map(SimulatedPipelineResponse::from).collect(),
             duration_micros: trace.duration_micros,
             error: trace.reading.and_then(|reading| reading.error),
         }
@@ -193,15 +218,7 @@ fn simulated(core: &Core, preset: Option<&str>, event: Option<&RawValue>) -> Res
 }
 
 /// The tenant's route, after a check of what the request names.
-async fn route_for(
-    core: &Core,
-    scope: &Scope,
-    hub_uuid: Option<HubUuid>,
-    pipeline_uuid: Option<Uuid>,
-) -> Result<Route> {
-    if pipeline_uuid.is_some() {
-        return Err(Error::not_found("pipeline"));
-    }
+async fn route_for(core: &Core, scope: &Scope, hub_uuid: Option<HubUuid>) -> Result<Route> {
     let mut conn = core.db.read().await?;
     if let Some(hub_uuid) = hub_uuid {
         hubs::require(&mut conn, scope, hub_uuid).await?;
@@ -217,11 +234,14 @@ async fn run(
 ) -> Result<Answer<SimulationResult>> {
     let SimulationRequest { preset, event, hub_uuid, pipeline_uuid } = request;
     let simulated = simulated(&core, preset.as_deref(), event.as_deref())?;
-    let route = route_for(&core, &auth.scope, hub_uuid, pipeline_uuid).await?;
+    let route = route_for(&core, &auth.scope, hub_uuid).await?;
+    let mut rehearsal = rehearsal(&core, &auth.scope, pipeline_uuid).await?;
     let catalog = recognition.catalog(auth.scope.tenant_uuid()).await?;
     let mut outcome = simulate(&catalog.catalog, &route, hub_uuid, &simulated);
     run_scripts(&core.scripts, auth.scope.tenant_uuid(), &mut [&mut outcome.trace], TRIAL_TIME).await;
-    Ok(Answer(SimulationResult::new(simulated.event, outcome)))
+    let input = input(&core, &simulated.event, hub_uuid, &outcome)?;
+    let pipelines = rehearsal.run(&core, input, &outcome.cloud_route).await?;
+    Ok(Answer(SimulationResult::new(simulated.event, outcome, pipelines)))
 }
 
 async fn stream(
@@ -232,7 +252,8 @@ async fn stream(
 ) -> Result<Answer<Vec<SimulationResult>>> {
     let events = received(&core, &request)?;
     let hub_uuid = request.hub_uuid;
-    let route = route_for(&core, &auth.scope, hub_uuid, request.pipeline_uuid).await?;
+    let route = route_for(&core, &auth.scope, hub_uuid).await?;
+    let mut rehearsal = rehearsal(&core, &auth.scope, request.pipeline_uuid).await?;
     let catalog = recognition.catalog(auth.scope.tenant_uuid()).await?;
     let simulate_all = move || {
         let result = |(simulated, event): (&Simulated, BleEvent)| {
@@ -246,7 +267,53 @@ async fn stream(
     let mut outcomes: Vec<(BleEvent, Outcome)> = core.bodies.work(simulate_all).await?;
     let mut traces: Vec<_> = outcomes.iter_mut().map(|(_, outcome)| &mut outcome.trace).collect();
     run_scripts(&core.scripts, auth.scope.tenant_uuid(), &mut traces, TRIAL_TIME).await;
-    Ok(Answer(outcomes.into_iter().map(|(event, outcome)| SimulationResult::new(event, outcome)).collect()))
+    let mut results = Vec::with_capacity(outcomes.len());
+    for (event, outcome) in outcomes {
+        let input = input(&core, &event, hub_uuid, &outcome)?;
+        let pipelines = rehearsal.run(&core, input, &outcome.cloud_route).await?;
+        results.push(SimulationResult::new(event, outcome, pipelines));
+    }
+    Ok(Answer(results))
+}
+
+/// The event as the steps of a pipeline would get it.
+fn input(core: &Core, event: &BleEvent, hub_uuid: Option<HubUuid>, outcome: &Outcome) -> Result<Input> {
+    let trace = &outcome.trace;
+    let reading = trace.reading.as_ref();
+    let received_at = core.clock.now();
+    let hub_uuid = hub_uuid.unwrap_or(HubUuid(Uuid::nil()));
+    let shown = BleEventResponse {
+        ble_event_id: received_at.as_micros(),
+        received_at,
+        hub_uuid,
+        device_uuid: reading.map(|reading| reading.matched().device_uuid),
+        measurements: reading.map(Reading::measurements).unwrap_or_default(),
+        protocol_revision: reading.and_then(Reading::protocol).map(|protocol| protocol.revision),
+        counter_status: None,
+        processing_status: trace.status.name().to_owned(),
+        delivery_status: "PENDING".to_owned(),
+        event_uuid: event.event_uuid,
+        observed_at: event.observed_at,
+        advertisement: event.payload.clone(),
+        window: None,
+        receptions: None,
+    };
+    let Value::Object(mut shown) = serde_json::to_value(shown).map_err(Error::internal)? else {
+        return Err(Error::internal("an event is no object"));
+    };
+    if let Some(id) = trace.device_instance_id {
+        shown.insert("deviceInstanceId".to_owned(), id.into());
+    }
+    Ok(Input {
+        event: shown,
+        received_at,
+        observed_at: event.observed_at,
+        hub_uuid,
+        device_instance_id: trace.device_instance_id,
+        address: event.payload.address.clone(),
+        observation_id: None,
+        ble_event_id: received_at.as_micros(),
+    })
 }
 
 /// Events of a stream, each received so often.

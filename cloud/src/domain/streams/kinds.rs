@@ -9,6 +9,7 @@ use super::{BATCH_RECORDS, RecordFrame};
 use crate::authn::Authn;
 use crate::authz::{Caller, permission as perm};
 use crate::db::{Conn, LogRange};
+use crate::domain::ble::delivered::{self, Delivery};
 use crate::domain::ble::{self, BleEventResponse, StoredEvent};
 use crate::domain::jobs::{self, HubJobEventResponse, StoredJobEvent};
 use crate::domain::telemetry::{self, HubLogResponse, StoredRecord};
@@ -50,16 +51,21 @@ pub struct StreamKind {
     /// Whether a caller may still read a tenant's records of this kind.
     pub is_allowed: for<'a> fn(&'a Caller, &'a Authn, TenantUuid) -> BoxFuture<'a, bool>,
     pub read: for<'c> fn(&'c mut Conn, Span) -> BoxFuture<'c, Result<Stored>>,
-    /// The frame of a record that was just committed, equal to what the database would return.
-    pub frame: fn(CommittedRecord) -> Result<RecordFrame>,
+    /// The frame of a record that was just committed, equal to what the database would return. Of
+    /// a BLE event, what becomes of it is told by `delivery`.
+    pub frame: fn(CommittedRecord, Option<&Delivery>) -> Result<RecordFrame>,
 }
 
 pub static BLE_EVENTS: StreamKind = StreamKind {
     kind: Kind::BleEvents,
     is_allowed: |caller, authn, tenant_uuid| Box::pin(caller.is_still_allowed::<perm::BleRead>(authn, tenant_uuid)),
     read: |conn, span| Box::pin(read_ble_events(conn, span)),
-    frame: |CommittedRecord { id, hub_uuid, observation_id, record }| {
-        ble_frame(ble::committed(id, hub_uuid, observation_id, record))
+    frame: |CommittedRecord { id, hub_uuid, observation_id, record }, delivery| {
+        let mut event = ble::committed(id, hub_uuid, observation_id, record).response()?;
+        if let Some(delivery) = delivery {
+            delivery.show(&mut event)?;
+        }
+        ble_frame(&event, observation_id.is_some())
     },
 };
 
@@ -67,7 +73,7 @@ pub static LOGS: StreamKind = StreamKind {
     kind: Kind::Logs,
     is_allowed: |caller, authn, tenant_uuid| Box::pin(caller.is_still_allowed::<perm::HubsRead>(authn, tenant_uuid)),
     read: |conn, span| Box::pin(read_logs(conn, span)),
-    frame: |CommittedRecord { id, hub_uuid, record, .. }| {
+    frame: |CommittedRecord { id, hub_uuid, record, .. }, _| {
         log_frame(StoredRecord { id, hub_uuid, body: record.text.as_ref().to_owned() })
     },
 };
@@ -76,7 +82,7 @@ pub static JOB_EVENTS: StreamKind = StreamKind {
     kind: Kind::JobEvents,
     is_allowed: |caller, authn, tenant_uuid| Box::pin(caller.is_still_allowed::<perm::HubsRead>(authn, tenant_uuid)),
     read: |conn, span| Box::pin(read_job_events(conn, span)),
-    frame: |CommittedRecord { id, hub_uuid, record, .. }| {
+    frame: |CommittedRecord { id, hub_uuid, record, .. }, _| {
         job_event_frame(StoredJobEvent { hub_job_event_id: id, hub_uuid, body: record.text.as_ref().to_owned() })
     },
 };
@@ -89,7 +95,14 @@ pub fn of(kind: Kind) -> Option<&'static StreamKind> {
 async fn read_ble_events(conn: &mut Conn, span: Span) -> Result<Stored> {
     let events = ble::after(conn, span.tenant_uuid, span.range()).await?;
     let last_id = events.last().map(|event| event.ble_event_id);
-    Ok(stored(last_id, events, ble_frame))
+    let response = |event: StoredEvent| {
+        let is_repeat = event.observation_id.is_some();
+        Some((sendable(event.response())?, is_repeat))
+    };
+    let (mut events, repeats): (Vec<_>, Vec<_>) = events.into_iter().filter_map(response).unzip();
+    delivered::show(conn, span.tenant_uuid, &mut events).await?;
+    let frames = events.iter().zip(repeats).filter_map(|(event, is_repeat)| sendable(ble_frame(event, is_repeat)));
+    Ok(Stored { frames: frames.collect(), last_id })
 }
 
 async fn read_logs(conn: &mut Conn, span: Span) -> Result<Stored> {
@@ -109,7 +122,7 @@ fn stored<T>(last_id: Option<i64>, rows: Vec<T>, frame: fn(T) -> Result<RecordFr
 }
 
 /// Skips a record that cannot be sent, so that it does not block those after it.
-pub fn sendable(frame: Result<RecordFrame>) -> Option<RecordFrame> {
+pub fn sendable<T>(frame: Result<T>) -> Option<T> {
     frame.inspect_err(|error| tracing::error!(%error, "stored record cannot be streamed; it is skipped")).ok()
 }
 
@@ -131,9 +144,9 @@ impl Streamed for HubJobEventResponse {
     const EVENT: &'static str = "hub_job_event";
 }
 
-fn ble_frame(event: StoredEvent) -> Result<RecordFrame> {
-    let (id, hub_uuid, is_repeat) = (event.ble_event_id, event.hub_uuid, event.observation_id.is_some());
-    Ok(RecordFrame { id, hub_uuid, is_repeat, text: text(id, &event.response()?)? })
+fn ble_frame(event: &BleEventResponse, is_repeat: bool) -> Result<RecordFrame> {
+    let (id, hub_uuid) = (event.ble_event_id, event.hub_uuid);
+    Ok(RecordFrame { id, hub_uuid, is_repeat, text: text(id, event)? })
 }
 
 fn log_frame(record: StoredRecord) -> Result<RecordFrame> {

@@ -20,7 +20,7 @@ use tokio::sync::broadcast;
 
 use crate::authn::Authn;
 use crate::core::Core;
-use crate::ingest::{Commits, LogKey};
+use crate::ingest::{Follower, LogKey};
 
 pub use publisher::Publisher;
 pub use slots::Slots;
@@ -71,7 +71,7 @@ pub struct Channels(Arc<Inner>);
 
 struct Inner {
     channels: Mutex<HashMap<LogKey, Channel>>,
-    commits: Commits,
+    follower: Follower,
 }
 
 /// State of the stream handlers.
@@ -84,8 +84,8 @@ pub struct Streams {
 }
 
 impl Channels {
-    pub fn new(commits: Commits) -> Self {
-        Self(Arc::new(Inner { channels: Mutex::default(), commits }))
+    pub fn new(follower: Follower) -> Self {
+        Self(Arc::new(Inner { channels: Mutex::default(), follower }))
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<LogKey, Channel>> {
@@ -95,7 +95,7 @@ impl Channels {
     /// A receiver, and the id up to which records were sent before it joined.
     fn join(&self, key: LogKey, last_id: i64) -> (broadcast::Receiver<Arc<Batch>>, i64) {
         let mut channels = self.lock();
-        self.0.commits.follow(key);
+        self.0.follower.follow(key);
         let channel = channels
             .entry(key)
             .or_insert_with(|| Channel { batches: broadcast::Sender::new(CHANNEL_BATCHES), last_id });
@@ -103,7 +103,7 @@ impl Channels {
     }
 
     fn unfollow(&self, key: LogKey) {
-        self.0.commits.unfollow(key);
+        self.0.follower.unfollow(key);
     }
 }
 

@@ -2,8 +2,9 @@
 //! this process as they happen, and with those of other replicas when the bus announces them or
 //! polling finds them.
 
+use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use hub_protocol::TenantUuid;
@@ -15,6 +16,7 @@ use super::{BATCH_BYTES, BATCH_RECORDS, Batch, Channels, RecordFrame};
 use crate::budget::Holder;
 use crate::bus::Subscription;
 use crate::core::Core;
+use crate::domain::ble::delivered::Delivery;
 use crate::error::Result;
 use crate::ingest::{self, Commit, Kind, LogKey, Queued};
 
@@ -24,31 +26,26 @@ const POLL_INTERVAL_WITHOUT_BUS: Duration = Duration::from_secs(1);
 const POLL_INTERVAL_WITH_BUS: Duration = Duration::from_secs(10);
 /// Queued announcements of other replicas.
 const QUEUE_ANNOUNCEMENTS: usize = 1024;
-
-const TOPIC: &str = "records";
+/// How old the positions of pipelines may be.
+const DELIVERY_AGE: Duration = Duration::from_secs(1);
 
 pub struct Publisher {
     core: Core,
     channels: Channels,
     commits: Queued,
     announcements: mpsc::Receiver<String>,
-}
-
-fn announcement((tenant_uuid, kind): LogKey, last_id: i64) -> String {
-    format!("{tenant_uuid} {} {last_id}", kind.name())
-}
-
-fn parse_announcement(text: &str) -> Option<(LogKey, i64)> {
-    let [tenant_uuid, kind, last_id] = text.split(' ').collect::<Vec<_>>().try_into().ok()?;
-    let key = (tenant_uuid.parse::<TenantUuid>().ok()?, Kind::from_name(kind)?);
-    Some((key, last_id.parse().ok()?))
+    /// What becomes of the BLE events of tenants, and when it was read.
+    deliveries: HashMap<TenantUuid, (Instant, Arc<Delivery>)>,
 }
 
 impl Publisher {
     /// The publisher, and its subscription to the bus.
     pub fn new(core: Core, channels: Channels, commits: Queued) -> (Self, Subscription) {
         let (messages, announcements) = mpsc::channel(QUEUE_ANNOUNCEMENTS);
-        (Self { core, channels, commits, announcements }, Subscription { topic: TOPIC, messages })
+        (
+            Self { core, channels, commits, announcements, deliveries: HashMap::new() },
+            Subscription { topic: ingest::TOPIC, messages },
+        )
     }
 
     pub async fn run(mut self) {
@@ -61,7 +58,7 @@ impl Publisher {
                 biased;
                 () = self.core.shutdown.cancelled() => break,
                 Some(commits) = self.commits.recv() => self.publish(commits).await,
-                Some(text) = self.announcements.recv() => match parse_announcement(&text) {
+                Some(text) = self.announcements.recv() => match ingest::parse_announcement(&text) {
                     Some((key, last_id)) => self.catch_up(key, last_id).await,
                     None => Ok(()),
                 },
@@ -74,7 +71,7 @@ impl Publisher {
         }
     }
 
-    async fn publish(&self, commits: Vec<Commit>) -> Result<()> {
+    async fn publish(&mut self, commits: Vec<Commit>) -> Result<()> {
         let mut outcome = Ok(());
         for commit in commits {
             // A failure of one tenant's stream does not delay the others.
@@ -83,19 +80,35 @@ impl Publisher {
         outcome
     }
 
-    async fn publish_one(&self, commit: Commit) -> Result<()> {
+    async fn publish_one(&mut self, commit: Commit) -> Result<()> {
         let Commit { tenant_uuid, kind, previous_id, last_id, records } = commit;
         let key = (tenant_uuid, kind);
         if self.core.bus.is_shared() {
-            self.core.bus.publish(TOPIC, &announcement(key, last_id)).await;
+            self.core.bus.publish(ingest::TOPIC, &ingest::announcement(key, last_id)).await;
         }
         self.catch_up(key, previous_id).await?;
         // An announcement or a poll may have come first and read these records from the database.
         let Some(sent) = self.sent(key).filter(|sent| *sent < last_id) else { return Ok(()) };
         let Some(description) = kinds::of(kind) else { return Ok(()) };
-        let new = records.into_iter().filter(|record| record.id > sent);
-        self.send(key, new.filter_map(|record| sendable((description.frame)(record))).collect(), last_id);
+        let delivery = match kind {
+            Kind::BleEvents => Some(self.delivery(tenant_uuid).await?),
+            _ => None,
+        };
+        let new = records.iter().filter(|record| record.id > sent).cloned();
+        let frame = |record| sendable((description.frame)(record, delivery.as_deref()));
+        self.send(key, new.filter_map(frame).collect(), last_id);
         Ok(())
+    }
+
+    /// What becomes of a tenant's BLE events, as it was a moment ago.
+    async fn delivery(&mut self, tenant_uuid: TenantUuid) -> Result<Arc<Delivery>> {
+        self.deliveries.retain(|_, (read_at, _)| read_at.elapsed() < DELIVERY_AGE);
+        if let Some((_, delivery)) = self.deliveries.get(&tenant_uuid) {
+            return Ok(delivery.clone());
+        }
+        let delivery = Arc::new(Delivery::read_for_stream(&mut self.core.db.read().await?, tenant_uuid).await?);
+        self.deliveries.insert(tenant_uuid, (Instant::now(), delivery.clone()));
+        Ok(delivery)
     }
 
     /// Reads from the database what was not sent into the channel yet, up to `last_id`.
@@ -180,16 +193,4 @@ fn in_batches(frames: Vec<RecordFrame>) -> impl Iterator<Item = Vec<RecordFrame>
         }
         Some(batch)
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn announcements_round_trip() {
-        let key = (TenantUuid::new(), Kind::Logs);
-        assert_eq!(parse_announcement(&announcement(key, 42)), Some((key, 42)));
-        assert_eq!(parse_announcement("x LOGS 1"), None);
-    }
 }

@@ -2,6 +2,7 @@
 //! uploaded array is a record of its own, so that a hub can send many log entries at once and each
 //! is listed and streamed individually.
 
+mod blind;
 pub mod http;
 mod store;
 
@@ -13,6 +14,7 @@ use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
+pub use blind::{Sight, sights};
 pub use store::{StoredRecord, logs_after, samples};
 
 /// Records in one upload.

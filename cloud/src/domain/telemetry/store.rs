@@ -140,3 +140,25 @@ pub async fn logs_after(
     let log = Log { table: table.name(), id: table.id(), text: "body", columns: table.columns() };
     log.read(tenant_uuid, hub_uuid, range).all(conn).await
 }
+
+/// A report of a hub. The body is there only if it says of an adapter that it is blind.
+#[derive(Debug, sqlx::FromRow)]
+pub struct BlindReport {
+    pub id: i64,
+    pub hub_uuid: HubUuid,
+    pub body: Option<String>,
+}
+
+/// The telemetry of the tenant's hubs since `from`, newest first, up to `limit` records.
+pub async fn reports_after(conn: &mut Conn, scope: &Scope, from: Timestamp, limit: i64) -> Result<Vec<BlindReport>> {
+    sql("SELECT hub_telemetry_id AS id, hub_uuid, CASE WHEN OCTET_LENGTH(body) <= $4 \
+         AND body LIKE '%\"BLIND\"%' THEN body END AS body FROM hub_telemetry \
+         WHERE tenant_uuid = $1 AND hub_telemetry_id > $2 \
+         ORDER BY hub_telemetry_id DESC LIMIT $3")
+    .bind(scope.tenant_uuid())
+    .bind(from.as_micros())
+    .bind(limit)
+    .bind(MAX_SAMPLE_BYTES)
+    .all(conn)
+    .await
+}

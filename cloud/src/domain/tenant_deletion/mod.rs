@@ -10,13 +10,18 @@ use crate::authz::permission::OWN;
 use crate::authz::{Scope, require};
 use crate::domain::hubs::Hubs;
 use crate::domain::tenants::{self, Locked};
-use crate::domain::{claim_codes, device_instances, hub_release, invitations, transfers};
+use crate::domain::{
+    bundles, claim_codes, device_instances, external_endpoints, hub_release, invitations, notices, pipelines,
+    supplier_links, supplier_oauth, transfers,
+};
 use crate::error::Result;
+use crate::outbox;
 
 /// Deletes the tenant and everything that could still act for it or join it: members and API keys
 /// no longer find it, its hubs are released, its claim codes are revoked, pending invitations and
-/// transfers are cancelled, and the keys of its devices are deleted. When this returns, the
-/// deletion is in effect on every replica.
+/// transfers are cancelled, its bundles are archived, and its pipelines, the keys of its devices
+/// and the credentials of its endpoints are deleted. When this returns, the deletion is in effect
+/// on every replica.
 pub async fn delete(hubs: &Hubs, scope: &Scope) -> Result<()> {
     let now = hubs.core.clock.now();
     let Locked { mut tx, name, role } = tenants::locked(&hubs.core, scope).await?;
@@ -31,8 +36,15 @@ pub async fn delete(hubs: &Hubs, scope: &Scope) -> Result<()> {
         "claimCodes": claim_codes::revoke_all(&mut tx, scope, now).await?,
         "invitations": invitations::revoke_all_open(&mut tx, scope, now).await?,
         "transfers": transfers::cancel_all(&mut tx, scope, now).await?,
+        "bundles": bundles::archive_all(&mut tx, scope, now).await?,
+        "pipelines": pipelines::delete_all(&mut tx, scope.tenant_uuid()).await?,
         "deviceKeys": device_instances::forget_keys(&mut tx, scope).await?,
+        "supplierLinks": supplier_links::revoke_all(&mut tx, scope, now).await?,
+        "endpointCredentials": external_endpoints::forget_auth(&mut tx, scope).await?,
     });
+    supplier_oauth::forget(&mut tx, scope).await?;
+    notices::forget(&mut tx, scope).await?;
+    outbox::push(&hubs.core, &mut tx, scope.tenant_uuid(), now).await?;
     let audit = Audit::new(scope, "tenant.delete", scope.tenant_uuid(), now);
     hubs.authn.permissions.wait_out_lease_after(&mut tx);
     tx.commit(audit.changed(Some(json!({"name": name})), None).with(detail)).await?;

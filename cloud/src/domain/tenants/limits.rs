@@ -122,6 +122,12 @@ pub async fn api_keys(tx: &mut Tx, tenant_uuid: TenantUuid) -> Result<i64> {
     Ok(limits.and_then(|limits| limits.api_keys).unwrap_or(MAX_API_KEYS))
 }
 
+/// How long the tenant keeps deliveries, if it is a time of its own.
+pub async fn delivery_retention_days(conn: &mut Conn, tenant_uuid: TenantUuid) -> Result<Option<i64>> {
+    let limits = store::get(conn, tenant_uuid).await?;
+    Ok(limits.and_then(|limits| limits.retention_days.deliveries))
+}
+
 /// How many hubs the tenant may have.
 pub async fn hubs(core: &Core, conn: &mut Conn, tenant_uuid: TenantUuid) -> Result<i64> {
     let limits = store::get(conn, tenant_uuid).await?;

@@ -7,6 +7,7 @@ mod limits_store;
 mod store;
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
 
 use hub_protocol::{PersonaUuid, TenantUuid, Timestamp, UserUuid};
 use serde_json::{Value, json};
@@ -132,6 +133,14 @@ pub async fn change_role(authn: &Authn, scope: &Scope, persona_uuid: PersonaUuid
 /// The tenant's name; None if it is deleted.
 pub async fn name(conn: &mut Conn, tenant_uuid: TenantUuid) -> Result<Option<String>> {
     store::name(conn, tenant_uuid).await
+}
+
+/// The names of these tenants, as far as they are not deleted.
+pub async fn names(conn: &mut Conn, tenants: &[TenantUuid]) -> Result<HashMap<TenantUuid, String>> {
+    match tenants.is_empty() {
+        true => Ok(HashMap::new()),
+        false => store::names(conn, tenants).await.map(HashMap::from_iter),
+    }
 }
 
 /// How many streams the tenant may have open, if it has a limit of its own.

@@ -93,6 +93,14 @@ pub async fn accept_membership(tx: &mut Tx, scope: &Scope, user_uuid: UserUuid) 
 }
 
 /// None when the tenant is deleted.
+/// The list must be short and not empty.
+pub async fn names(conn: &mut Conn, tenants: &[TenantUuid]) -> Result<Vec<(TenantUuid, String)>> {
+    sql("SELECT tenant_uuid, name FROM tenants WHERE deleted_at IS NULL AND tenant_uuid IN ")
+        .push_list(tenants.iter().copied())
+        .all(conn)
+        .await
+}
+
 pub async fn name(conn: &mut Conn, tenant_uuid: TenantUuid) -> Result<Option<String>> {
     sql("SELECT name FROM tenants WHERE tenant_uuid = $1 AND deleted_at IS NULL")
         .bind(tenant_uuid)

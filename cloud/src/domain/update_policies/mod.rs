@@ -32,6 +32,7 @@ use crate::http::check::Check;
 
 use rollout::WITHDRAWN_AT_ONCE;
 pub use rollout::{Action, act};
+pub use rollout_store::{HaltedRollout, halted};
 pub use worker::advance;
 
 /// State of the handlers and the worker of update policies.

@@ -4,6 +4,7 @@ use hub_protocol::{ReleaseUuid, Timestamp};
 use uuid::Uuid;
 
 use super::rollout::Rollout;
+use crate::authz::Scope;
 use crate::db::{Conn, Tx, sql};
 use crate::error::Result;
 
@@ -115,5 +116,26 @@ pub async fn tally(
     .bind(from)
     .bind(silent_before)
     .one(conn)
+    .await
+}
+
+/// A rollout that somebody or too many failures have halted.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct HaltedRollout {
+    pub policy_uuid: Uuid,
+    pub release_uuid: ReleaseUuid,
+    pub version: String,
+    pub reason: Option<String>,
+    pub updated_at: Timestamp,
+}
+
+/// The halted rollouts of the tenant's policies.
+pub async fn halted(conn: &mut Conn, scope: &Scope, limit: i64) -> Result<Vec<HaltedRollout>> {
+    sql("SELECT r.policy_uuid, r.release_uuid, r.version, r.reason, r.updated_at \
+         FROM update_policies p JOIN update_rollouts r ON r.policy_uuid = p.policy_uuid \
+         WHERE p.tenant_uuid = $1 AND r.is_wanted AND r.state = 'HALTED' LIMIT $2")
+    .bind(scope.tenant_uuid())
+    .bind(limit)
+    .all(conn)
     .await
 }

@@ -30,7 +30,7 @@ use super::operation::operation;
 use crate::authz::Public;
 
 /// The tags that group the operations.
-const TAGS: [(&str, &str); 22] = [
+const TAGS: [(&str, &str); 31] = [
     ("service", "The service itself: health, metrics, this description."),
     ("auth", "Accounts, logins and the keys that verify access tokens."),
     ("public", "What a link or a signed URL opens, for anyone who has it."),
@@ -42,16 +42,25 @@ const TAGS: [(&str, &str); 22] = [
     ("tenant-ble", "BLE events that the hubs of a tenant uploaded."),
     ("tenant-simulator", "What would become of BLE events."),
     ("tenant-catalog", "Device models of a tenant: how they are recognised, read, shown and operated."),
+    ("tenant-external-endpoints", "Servers of a tenant that its forms and actions call."),
     ("tenant-streams", "Records as they arrive, as server-sent events."),
     ("tenant-apps", "Apps of a tenant and their signed releases."),
     ("tenant-releases", "Releases of the agent, and the policies that decide which hubs get them."),
     ("tenant-downloads", "Files to install hubs from."),
     ("tenant-tenants", "Tenants and their members."),
+    ("tenant-pipelines", "Data pipelines: what leaves the platform, how and where to."),
+    ("tenant-bundles", "Bundles of a supplier: what hubs get when they are claimed."),
     ("tenant-personas", "Members of a tenant, and invitations to it."),
     ("tenant-transfers", "Transfers of a tenant to another owner."),
     ("tenant-keys", "API keys of a tenant."),
     ("tenant-audit", "Who changed what in a tenant."),
     ("tenant-diagnostics", "The caller as the service identifies it."),
+    ("app", "What a person does in an app."),
+    ("tenant-consent", "What a tenant asks its users to consent to, and what they have granted."),
+    ("tenant-dashboard", "The numbers of a tenant on one page."),
+    ("tenant-notifications", "What members of a tenant are told of, and how."),
+    ("tenant-supplier-oauth", "The OAuth server of a tenant, and where it is told of registrations."),
+    ("webhooks", "What the systems of suppliers tell, in signed messages."),
     ("platform", "What platform administrators do."),
 ];
 
@@ -107,6 +116,13 @@ pub fn base() -> OpenApi {
         extensions: Default::default(),
     };
     components.security_schemes.insert("apiKey".to_owned(), ReferenceOr::Item(api_key));
+    let signature = SecurityScheme::ApiKey {
+        location: ApiKeyLocation::Header,
+        name: "X-Service-Signature".to_owned(),
+        description: Some("`sha256=` and the HMAC-SHA256 of the body under the shared secret, in hex.".to_owned()),
+        extensions: Default::default(),
+    };
+    components.security_schemes.insert("signature".to_owned(), ReferenceOr::Item(signature));
     api
 }
 

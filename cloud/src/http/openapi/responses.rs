@@ -51,10 +51,10 @@ fn implied(path: &str, access: &str, has_body: bool) -> Vec<u16> {
         "tenant" => vec![400, 401, 403, 429],
         // Under `/tenant` an API key is recognised and refused.
         "user" if path.starts_with("/tenant/") => vec![401, 403, 429],
-        "user" => vec![401],
+        "user" | "app" => vec![401],
         "platform" => vec![401, 403],
         "hub" if path.contains("{hubUuid}") => vec![401, 403],
-        "hub" => vec![401],
+        "hub" | "hmac" => vec![401],
         _ => Vec::new(),
     };
     // A hub that names another hub is refused with 403.

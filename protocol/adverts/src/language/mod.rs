@@ -19,7 +19,7 @@ mod values;
 pub(crate) use compile::uuid_of;
 pub use node::DefinitionError;
 pub(crate) use node::{Node, hex_bytes};
-pub(crate) use units::{in_own_unit, known as known_units};
+pub(crate) use units::{between as between_units, in_own_unit, known as known_units};
 
 use crate::frame::Frame;
 use crate::measurement::Measurement;

@@ -142,6 +142,10 @@ impl Ratio {
         }
     }
 
+    pub fn to_f64(self) -> f64 {
+        self.numerator as f64 / self.denominator as f64
+    }
+
     pub fn is_zero(self) -> bool {
         self.numerator == 0
     }

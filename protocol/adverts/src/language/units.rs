@@ -68,6 +68,15 @@ pub fn known(own: &str) -> Vec<&str> {
     [own].into_iter().chain(others).collect()
 }
 
+/// Factor and offset from one unit to another, both of a quantity with the unit `own`. None if one
+/// of them is not known. Results want rounding.
+pub fn between(own: &str, from: &str, to: &str) -> Option<(f64, f64)> {
+    let (from_size, from_zero) = conversion(Some(own), from)?;
+    let (to_size, to_zero) = conversion(Some(own), to)?;
+    let size = to_size.to_f64();
+    Some((from_size.to_f64() / size, (from_zero.to_f64() - to_zero.to_f64()) / size))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -77,6 +86,22 @@ mod tests {
         for (to, from, _, _) in UNITS {
             assert!(conversion(Some(to), from).is_some(), "{from}");
             assert!(known(to).contains(from));
+        }
+    }
+
+    #[test]
+    fn units_convert_into_each_other() {
+        let converted = |own, from, to, value: f64| {
+            let (factor, offset) = between(own, from, to).unwrap();
+            format!("{:.6}", value * factor + offset)
+        };
+        assert_eq!(converted("Cel", "Cel", "degF", 23.45), "74.210000");
+        assert_eq!(converted("Cel", "degF", "K", 32.0), "273.150000");
+        assert_eq!(converted("Pa", "Pa", "hPa", 101_325.0), "1013.250000");
+        assert_eq!(converted("kg", "g", "kg", 1500.0), "1.500000");
+        assert_eq!(between("kg", "kg", "lx"), None);
+        for (own, unit, _, _) in UNITS {
+            assert!(between(own, own, unit).is_some_and(|(factor, _)| factor.is_finite() && factor != 0.0), "{unit}");
         }
     }
 }

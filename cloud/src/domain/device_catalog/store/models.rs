@@ -130,6 +130,16 @@ fn of_tenant(scope: &Scope) -> Sql {
 
 /// Deletes the model and, by cascade, its identifiers and protocols. Its versions go first, since
 /// they refer to protocols.
+/// The name of a published bundle that has the model.
+pub async fn published_bundle_with(conn: &mut Conn, device_uuid: Uuid) -> Result<Option<String>> {
+    sql("SELECT b.name FROM bundle_devices d JOIN supplier_bundles b \
+         ON b.bundle_uuid = d.bundle_uuid WHERE d.device_uuid = $1 AND b.status = 'PUBLISHED' \
+         ORDER BY b.published_at LIMIT 1")
+    .bind(device_uuid)
+    .optional_scalar(conn)
+    .await
+}
+
 pub async fn delete(tx: &mut Tx, scope: &Scope, device_uuid: Uuid) -> Result<()> {
     sql("DELETE FROM device_versions WHERE device_uuid = $1 AND tenant_uuid = $2")
         .bind(device_uuid)

@@ -4,6 +4,8 @@ mod platform;
 mod request;
 mod tenant;
 
+pub use tenant::NearestHub;
+
 use aide::axum::ApiRouter;
 use axum::extract::FromRef;
 

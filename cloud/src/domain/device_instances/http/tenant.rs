@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::super::store::{self, Filters, Shown};
 use super::super::{
-    self as instances, ActivationStatus, AddressType, Beacon, BindKeyStatus, Calibration, LastValue, Step,
+    self as instances, ActivationStatus, AddressType, Beacon, BindKeyStatus, Calibration, Heard, LastValue, Step,
 };
 use super::request::{CreateDeviceInstanceRequest, UpdateDeviceInstanceRequest};
 use crate::authn::Authn;
@@ -155,13 +155,17 @@ pub struct DeviceInstanceResponse {
     retired_at: Option<Timestamp>,
 }
 
+impl NearestHub {
+    /// None of a device that was not heard.
+    pub fn of(heard: &Heard) -> Option<Self> {
+        let (rssi_dbm, since) = (heard.nearest_rssi_dbm, heard.nearest_since);
+        heard.nearest_hub_uuid.map(|hub_uuid| Self { hub_uuid, rssi_dbm, since })
+    }
+}
+
 impl DeviceInstanceResponse {
     fn new(Shown { instance, device_name, heard }: Shown, now: Timestamp) -> Self {
-        let nearest_hub = heard.nearest_hub_uuid.map(|hub_uuid| NearestHub {
-            hub_uuid,
-            rssi_dbm: heard.nearest_rssi_dbm,
-            since: heard.nearest_since,
-        });
+        let nearest_hub = NearestHub::of(&heard);
         Self {
             device_instance_id: instance.device_instance_id,
             device_uuid: instance.device_uuid,

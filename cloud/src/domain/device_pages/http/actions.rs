@@ -84,7 +84,7 @@ pub struct ActionDefinitionResponse {
 }
 
 impl ActionDefinitionResponse {
-    fn new(supplier_uuid: TenantUuid, row: ActionRow) -> Result<Self> {
+    pub fn new(supplier_uuid: TenantUuid, row: ActionRow) -> Result<Self> {
         let parameters = row.parameters.map(RawValue::from_string).transpose();
         Ok(Self {
             action_id: row.action_id,
@@ -194,9 +194,9 @@ async fn list(
 ) -> Result<Listed<ActionDefinitionResponse>> {
     let supplier = auth.scope.tenant_uuid();
     let mut conn = core.db.read().await?;
-    let bytes = store::actions::page_bytes(&mut conn, &auth.scope, page.slice()).await?;
+    let bytes = store::actions::page_bytes(&mut conn, &auth.scope, None, page.slice()).await?;
     let _held = page.hold(&core, supplier, bytes, "actions")?;
-    let (rows, total) = store::actions::list(&mut conn, &auth.scope, page.slice()).await?;
+    let (rows, total) = store::actions::list(&mut conn, &auth.scope, None, page.slice()).await?;
     let actions: Result<Vec<_>> = rows.into_iter().map(|row| ActionDefinitionResponse::new(supplier, row)).collect();
     Ok(page.listed(actions?, total))
 }

@@ -4,6 +4,10 @@ mod actions;
 mod manuals;
 mod uis;
 
+pub use actions::ActionDefinitionResponse;
+pub use manuals::DeviceManualResponse;
+pub use uis::DeviceUiResponse;
+
 use aide::axum::ApiRouter;
 use axum::extract::FromRef;
 use schemars::JsonSchema;

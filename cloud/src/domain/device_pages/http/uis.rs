@@ -75,7 +75,7 @@ pub struct DeviceUiResponse {
 }
 
 impl DeviceUiResponse {
-    fn new(row: UiRow) -> Result<Self> {
+    pub fn new(row: UiRow) -> Result<Self> {
         Ok(Self {
             device_ui_id: row.device_ui_id,
             device_uuid: row.device_uuid,
@@ -156,7 +156,7 @@ async fn create(
 ) -> Result<Answer<DeviceUiResponse>> {
     check(Some(&request.name), request.locale.as_deref())?;
     let CreateDeviceUiRequest { device_uuid, kind, name, locale, config_json } = request;
-    let new = New { device_uuid, kind, name, locale, config: config_json.stored()? };
+    let new = New { device_uuid, kind, name, locale, config: config_json.checked()? };
     let row = uis::create(&core, &auth.scope, new).await?;
     Ok(Answer(DeviceUiResponse::new(row)?))
 }
@@ -178,7 +178,7 @@ async fn update(
 ) -> Result<Answer<DeviceUiResponse>> {
     check(request.name.as_deref(), request.locale.as_deref())?;
     let UpdateDeviceUiRequest { kind, name, locale, config_json } = request;
-    let config = config_json.map(Config::stored).transpose()?;
+    let config = config_json.map(Config::checked).transpose()?;
     let row = uis::update(&core, &auth.scope, device_ui_id, Given { kind, name, locale, config }).await?;
     Ok(Answer(DeviceUiResponse::new(row)?))
 }

@@ -1,6 +1,6 @@
 //! SQL of actions.
 
-use hub_protocol::Timestamp;
+use hub_protocol::{TenantUuid, Timestamp};
 use uuid::Uuid;
 
 use crate::authz::Scope;
@@ -74,17 +74,36 @@ pub async fn get(conn: &mut Conn, scope: &Scope, action_id: &str) -> Result<Opti
 const ORDER: &[&str] = &["created_at DESC, action_id DESC"];
 
 /// The size of one page's documents.
-pub async fn page_bytes(conn: &mut Conn, scope: &Scope, slice: Slice) -> Result<i64> {
-    of_tenant(scope).page_bytes(conn, "COALESCE(parameters, '') || transport", ORDER, slice).await
+pub async fn page_bytes(conn: &mut Conn, scope: &Scope, device_uuid: Option<Uuid>, slice: Slice) -> Result<i64> {
+    of_tenant(scope, device_uuid).page_bytes(conn, "COALESCE(parameters, '') || transport", ORDER, slice).await
 }
 
-/// Newest first, and how many there are.
-pub async fn list(conn: &mut Conn, scope: &Scope, slice: Slice) -> Result<(Vec<ActionRow>, i64)> {
-    of_tenant(scope).page(conn, COLUMNS, ORDER, slice).await
+/// Newest first, and how many there are. With a model: those for its devices.
+pub async fn list(
+    conn: &mut Conn,
+    scope: &Scope,
+    device_uuid: Option<Uuid>,
+    slice: Slice,
+) -> Result<(Vec<ActionRow>, i64)> {
+    of_tenant(scope, device_uuid).page(conn, COLUMNS, ORDER, slice).await
 }
 
-fn of_tenant(scope: &Scope) -> Sql {
-    sql("FROM action_definitions WHERE tenant_uuid = $1").bind(scope.tenant_uuid())
+fn of_tenant(scope: &Scope, device_uuid: Option<Uuid>) -> Sql {
+    let all = sql("FROM action_definitions WHERE tenant_uuid = $1").bind(scope.tenant_uuid());
+    match device_uuid {
+        Some(device_uuid) => all.push(" AND (device_uuid IS NULL OR device_uuid = ").push_bind(device_uuid).push(")"),
+        None => all,
+    }
+}
+
+/// Which of these tenants have an action of this id. The list must not be empty.
+pub async fn suppliers_of(conn: &mut Conn, action_id: &str, tenants: &[TenantUuid]) -> Result<Vec<TenantUuid>> {
+    sql("SELECT tenant_uuid FROM action_definitions WHERE action_id = $1 AND tenant_uuid IN ")
+        .bind(action_id)
+        .push_list(tenants.iter().copied())
+        .push(" ORDER BY tenant_uuid LIMIT 2")
+        .scalars(conn)
+        .await
 }
 
 pub async fn delete(tx: &mut Tx, scope: &Scope, action_id: &str) -> Result<()> {
@@ -93,4 +112,15 @@ pub async fn delete(tx: &mut Tx, scope: &Scope, action_id: &str) -> Result<()> {
         .bind(action_id)
         .run(tx)
         .await
+}
+
+/// One that names this external endpoint. Documents are JSON of this program, so a UUID has one
+/// form.
+pub async fn of_endpoint(conn: &mut Conn, scope: &Scope, endpoint: Uuid) -> Result<Option<String>> {
+    sql("SELECT action_id FROM action_definitions \
+         WHERE tenant_uuid = $1 AND transport LIKE $2 LIMIT 1")
+    .bind(scope.tenant_uuid())
+    .bind(format!("%\"{endpoint}\"%"))
+    .optional_scalar(conn)
+    .await
 }

@@ -4,8 +4,12 @@ pub mod actions;
 pub mod manuals;
 pub mod uis;
 
+use std::collections::BTreeSet;
+
+use uuid::Uuid;
+
 use crate::authz::Scope;
-use crate::db::{Conn, sql};
+use crate::db::{Conn, Tx, sql};
 use crate::error::Result;
 
 #[derive(Clone, Copy)]
@@ -23,6 +27,19 @@ impl Table {
             Self::Actions => "action_definitions",
         }
     }
+}
+
+/// Which of these external endpoints are the tenant's, and stay until the transaction ends. The
+/// list must not be empty.
+pub async fn hold_endpoints(tx: &mut Tx, scope: &Scope, endpoints: BTreeSet<Uuid>) -> Result<Vec<Uuid>> {
+    sql("SELECT external_endpoint_uuid FROM external_endpoints WHERE tenant_uuid = $1 \
+         AND external_endpoint_uuid IN ")
+    .bind(scope.tenant_uuid())
+    .push_list(endpoints)
+    .push(" ORDER BY external_endpoint_uuid")
+    .for_share(tx)
+    .scalars(tx)
+    .await
 }
 
 /// How many rows the tenant has in the table.

@@ -101,3 +101,13 @@ pub async fn delete(tx: &mut Tx, scope: &Scope, device_ui_id: i64) -> Result<()>
         .run(tx)
         .await
 }
+
+/// One that names this external endpoint. Documents are JSON of this program, so a UUID has one
+/// form.
+pub async fn of_endpoint(conn: &mut Conn, scope: &Scope, endpoint: Uuid) -> Result<Option<String>> {
+    sql("SELECT name FROM device_ui_schemas WHERE tenant_uuid = $1 AND config LIKE $2 LIMIT 1")
+        .bind(scope.tenant_uuid())
+        .bind(format!("%\"{endpoint}\"%"))
+        .optional_scalar(conn)
+        .await
+}

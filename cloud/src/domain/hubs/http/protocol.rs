@@ -1,18 +1,18 @@
-//! `/v1/hubs`: what a hub's agent calls for its credentials and adapters.
+//! `/v1/hubs`: what a hub's agent calls for its tokens and adapters. Claims are in `bundles`, which
+//! adds to them.
 
 use aide::axum::ApiRouter;
 use aide::axum::routing::{get_with, post_with};
 use axum::extract::{FromRef, State};
-use hub_protocol::claim::{HubAccess, HubClaimRequest, HubCredentials, HubRefreshRequest};
+use hub_protocol::claim::{HubAccess, HubRefreshRequest};
 use hub_protocol::hub::{AdapterSnapshot, AdapterSnapshotResult, HubTest};
 
 use super::super::{self as hubs, Hubs, adapters};
 use crate::authn::Authn;
 use crate::authn::hub::{Hub, RefreshingHub};
-use crate::authz::Public;
 use crate::core::Core;
 use crate::error::Result;
-use crate::http::answer::{Answer, Created};
+use crate::http::answer::Answer;
 use crate::http::extract::Json;
 use crate::http::idempotency::IdempotencyKey;
 use crate::http::operation::{operation, operation_failing};
@@ -27,13 +27,6 @@ where
 {
     ApiRouter::new()
         .api_route(
-            "/v1/hubs/claim",
-            post_with(
-                claim,
-                operation_failing(&[409, 423], "hub.claim", "hub-api", "Claim a hub for the code's tenant"),
-            ),
-        )
-        .api_route(
             "/v1/hubs/refresh",
             post_with(refresh, operation_failing(&[403, 429], "hub.refresh", "hub-api", "Refresh the access token")),
         )
@@ -42,15 +35,6 @@ where
             post_with(store_adapters, operation("hub.reportAdapters", "hub-api", "Report all Bluetooth adapters")),
         )
         .api_route("/v1/test", get_with(test, operation("hub.test", "hub-api", "The hub as the service sees it")))
-}
-
-async fn claim(
-    _: Public,
-    State(hubs): State<Hubs>,
-    IdempotencyKey(key): IdempotencyKey,
-    Json(request): Json<HubClaimRequest>,
-) -> Result<Created<HubCredentials>> {
-    hubs::claim(&hubs, &request, key?.as_deref()).await.map(Created)
 }
 
 async fn refresh(

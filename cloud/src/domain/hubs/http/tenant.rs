@@ -111,7 +111,7 @@ pub struct HubDetailResponse {
 
 impl HubSummaryResponse {
     pub fn new(hub: HubRow, now: Timestamp) -> Self {
-        let online = hub.last_telemetry_at.is_some_and(|at| at.plus_secs(hubs::ONLINE_SECS) > now);
+        let online = hubs::is_online(hub.last_telemetry_at, now);
         let status = match (hub.blocked_at, online) {
             (Some(_), _) => HubStatus::Blocked,
             (None, true) => HubStatus::Online,

@@ -90,6 +90,43 @@ pub async fn summary(conn: &mut Conn, scope: &Scope, release_uuid: ReleaseUuid) 
     .await
 }
 
+/// As [`summary`], of some releases. The list must be short and not empty.
+pub async fn summaries(conn: &mut Conn, scope: &Scope, releases: &[ReleaseUuid]) -> Result<Vec<AppReleaseSummary>> {
+    sql("SELECT release_uuid, app_uuid, version, architecture FROM app_releases \
+         WHERE tenant_uuid = $1 AND status = 'READY' AND release_uuid IN ")
+    .bind(scope.tenant_uuid())
+    .push_list(releases.iter().copied())
+    .all(conn)
+    .await
+}
+
+/// The READY release with the highest counter of each app, in a channel. The list of apps must be
+/// short and not empty.
+pub async fn newest(
+    conn: &mut Conn,
+    scope: &Scope,
+    apps: &[AppUuid],
+    channel: &str,
+    architectures: Option<&[&str]>,
+) -> Result<Vec<AppReleaseSummary>> {
+    let mut statement = sql("SELECT r.release_uuid, r.app_uuid, r.version, r.architecture \
+         FROM apps a JOIN app_releases r ON r.release_uuid = \
+         (SELECT n.release_uuid FROM app_releases n \
+         WHERE n.app_uuid = a.app_uuid AND n.status = 'READY' AND NOT n.downgrade \
+         AND (REPLACE(n.version, '-', '') = n.version \
+         OR REPLACE(n.version || '.', $2, '') <> n.version || '.')")
+    .bind(scope.tenant_uuid())
+    .bind(format!("-{channel}."));
+    if let Some(architectures) = architectures {
+        statement = statement.push(" AND n.architecture IN ").push_list(architectures.iter().copied());
+    }
+    statement
+        .push(" ORDER BY n.counter DESC LIMIT 1) WHERE a.tenant_uuid = $1 AND a.app_uuid IN ")
+        .push_list(apps.iter().copied())
+        .all(conn)
+        .await
+}
+
 /// Restarts the time in which the file must arrive.
 pub async fn renew(tx: &mut Tx, release_uuid: ReleaseUuid, now: Timestamp) -> Result<()> {
     sql("UPDATE app_releases SET created_at = $2 \

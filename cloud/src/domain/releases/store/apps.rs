@@ -40,6 +40,15 @@ pub async fn get(conn: &mut Conn, scope: &Scope, app_uuid: AppUuid) -> Result<Op
         .await
 }
 
+/// Which of these are the tenant's. The list must be short and not empty.
+pub async fn own(conn: &mut Conn, scope: &Scope, apps: &[AppUuid]) -> Result<Vec<AppUuid>> {
+    sql("SELECT app_uuid FROM apps WHERE tenant_uuid = $1 AND app_uuid IN ")
+        .bind(scope.tenant_uuid())
+        .push_list(apps.iter().copied())
+        .scalars(conn)
+        .await
+}
+
 /// The releases, of which no release is added by anybody else until the transaction ends.
 pub async fn lock(tx: &mut Tx, scope: &Scope, app_uuid: AppUuid) -> Result<Option<AppRow>> {
     sql("SELECT ")

@@ -1,0 +1,105 @@
+//! Open connections to brokers, between two messages of a lane. Whoever sends takes one out, so a
+//! connection has one user at a time; an idle one is closed before its broker would miss it.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use secrecy::SecretString;
+use tokio::runtime::Handle;
+
+use super::mqtt::MqttConnection;
+use super::nats::NatsConnection;
+use super::{Definition, Message, fingerprint};
+
+/// Shorter than the keep-alive that brokers are told, so that an idle connection needs no pings.
+const IDLE_FOR: Duration = Duration::from_secs(45);
+const SWEEP_EVERY: Duration = Duration::from_secs(15);
+/// Idle connections of one lane, and of all.
+const MAX_EACH: usize = 32;
+const MAX_ALL: usize = 1_024;
+
+/// Of one pipeline, in one revision, with one set of credentials.
+pub type Key = (uuid::Uuid, Vec<u8>);
+
+pub fn key(definition: &Definition, secrets: Option<&SecretString>, message: &Message) -> Key {
+    (message.pipeline_uuid, fingerprint(definition, secrets))
+}
+
+pub enum Connection {
+    Mqtt(Box<MqttConnection>),
+    Nats(Box<NatsConnection>),
+}
+
+/// Cheap to clone.
+#[derive(Clone, Default)]
+pub struct Connections(Arc<Mutex<Idle>>);
+
+#[derive(Default)]
+struct Idle {
+    lanes: HashMap<Key, Vec<(Instant, Connection)>>,
+    count: usize,
+    has_sweeper: bool,
+}
+
+impl Connections {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// How many idle connections there are.
+    pub fn idle(&self) -> usize {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).count
+    }
+
+    /// Closes what is idle of a pipeline: it was paused, changed or deleted.
+    pub fn close(&self, pipeline_uuid: uuid::Uuid) {
+        let mut idle = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        idle.lanes.retain(|(of, _), _| *of != pipeline_uuid);
+        idle.count = idle.lanes.values().map(Vec::len).sum();
+    }
+
+    pub(super) fn take(&self, key: &Key) -> Option<Connection> {
+        let mut idle = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let lane = idle.lanes.get_mut(key)?;
+        let (since, connection) = lane.pop()?;
+        if lane.is_empty() {
+            idle.lanes.remove(key);
+        }
+        idle.count -= 1;
+        (since.elapsed() < IDLE_FOR).then_some(connection)
+    }
+
+    pub(super) fn put(&self, key: Key, connection: Connection) {
+        let mut idle = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if idle.count >= MAX_ALL || idle.lanes.get(&key).is_some_and(|lane| lane.len() >= MAX_EACH) {
+            return;
+        }
+        idle.lanes.entry(key).or_default().push((Instant::now(), connection));
+        idle.count += 1;
+        if !idle.has_sweeper
+            && let Ok(runtime) = Handle::try_current()
+        {
+            idle.has_sweeper = true;
+            runtime.spawn(sweep(Arc::downgrade(&self.0)));
+        }
+    }
+}
+
+/// Closes idle connections for as long as there are any.
+async fn sweep(idle: Weak<Mutex<Idle>>) {
+    loop {
+        tokio::time::sleep(SWEEP_EVERY).await;
+        let Some(idle) = idle.upgrade() else { return };
+        let mut idle = idle.lock().unwrap_or_else(PoisonError::into_inner);
+        for lane in idle.lanes.values_mut() {
+            lane.retain(|(since, _)| since.elapsed() < IDLE_FOR);
+        }
+        idle.lanes.retain(|_, lane| !lane.is_empty());
+        idle.count = idle.lanes.values().map(Vec::len).sum();
+        if idle.count == 0 {
+            idle.has_sweeper = false;
+            return;
+        }
+    }
+}

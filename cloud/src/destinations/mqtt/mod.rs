@@ -1,0 +1,302 @@
+//! Messages as publications of MQTT, one for each event: a topic comes from its event. A message is
+//! settled when the broker has acknowledged all of them.
+
+mod codec;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::time::Duration;
+
+use reqwest::Url;
+use secrecy::ExposeSecret;
+use tokio::io::{AsyncWriteExt, BufReader};
+
+use super::auth::Auth;
+use super::connections::{Connection, Connections, Key};
+use super::template::Template;
+use super::{Answer, Body, Failure, Message, Preview, Sent, body_bytes, home_assistant};
+use crate::outgoing::{CallError, Outgoing, OutgoingStream};
+use crate::sealing::random;
+use codec::{Limits, Packet, Publish, Step};
+
+pub use codec::Version;
+
+/// Publications that wait for their acknowledgement. Mosquitto takes 20 by default, and passes on
+/// those beyond in another order.
+const MAX_IN_FLIGHT: usize = 16;
+/// Devices that a connection remembers to have announced.
+const MAX_ANNOUNCED: usize = 10_000;
+const MAX_TOPIC_BYTES: usize = 1_024;
+
+#[derive(Clone, Debug)]
+pub struct Mqtt {
+    pub url: Url,
+    pub version: Version,
+    pub topic: Template,
+    pub qos: u8,
+    pub retain: bool,
+    pub discovery: bool,
+}
+
+/// Whether messages can be published under a topic.
+pub fn check_topic(topic: &str) -> Result<(), String> {
+    if topic.is_empty() || topic.len() > MAX_TOPIC_BYTES {
+        return Err(format!("must be a topic of 1 to {MAX_TOPIC_BYTES} bytes"));
+    }
+    if topic.starts_with('$') || topic.chars().any(|c| matches!(c, '+' | '#') || c.is_control()) {
+        return Err("must be a topic without `+`, `#` and control characters, and not begin with `$`".to_owned());
+    }
+    match topic.split('/').any(str::is_empty) {
+        true => Err("must be a topic without empty levels".to_owned()),
+        false => Ok(()),
+    }
+}
+
+/// One publication.
+struct Publication {
+    topic: String,
+    payload: Vec<u8>,
+    qos: u8,
+    retain: bool,
+}
+
+impl Mqtt {
+    fn publications(&self, message: &Message) -> Result<Vec<Publication>, Failure> {
+        let publication = |payload: &super::Payload| {
+            let topic =
+                self.topic.render(&payload.event).map_err(|reason| Failure::message(format!("topic: {reason}")))?;
+            check_topic(&topic).map_err(|reason| Failure::message(format!("the rendered topic {reason}")))?;
+            Ok(Publication { topic, payload: body_bytes(&payload.body)?, qos: self.qos, retain: self.retain })
+        };
+        message.bodies.iter().map(publication).collect()
+    }
+
+    pub async fn send(
+        &self,
+        auth: Option<&Auth>,
+        message: &Message,
+        connections: &Connections,
+        key: Key,
+        outgoing: &Outgoing,
+        within: Duration,
+    ) -> Sent {
+        let publications = self.publications(message)?;
+        let mut reused = match connections.take(&key) {
+            Some(Connection::Mqtt(connection)) => Some(connection),
+            Some(Connection::Nats(_)) | None => None,
+        };
+        loop {
+            let is_reused = reused.is_some();
+            let mut connection = match reused.take() {
+                Some(connection) => connection,
+                None => Box::new(self.connect(auth, outgoing, within).await?),
+            };
+            match self.deliver(&mut connection, message, &publications).await {
+                // The broker may have closed a connection that was idle.
+                Err(Trouble::Broken(_)) if is_reused => {}
+                Err(Trouble::Broken(error)) => return Err(CallError::broken(&error).into()),
+                Err(Trouble::Refused(failure)) => {
+                    // It works, and only this message does not.
+                    if matches!(failure, Failure::Message { .. }) && connection.is_settled() {
+                        connections.put(key, Connection::Mqtt(connection));
+                    }
+                    return Err(failure);
+                }
+                Ok(()) => {
+                    connections.put(key, Connection::Mqtt(connection));
+                    return Ok((Answer::default(), Ok(())));
+                }
+            }
+        }
+    }
+
+    async fn connect(
+        &self,
+        auth: Option<&Auth>,
+        outgoing: &Outgoing,
+        within: Duration,
+    ) -> Result<MqttConnection, Failure> {
+        let is_tls = self.url.scheme() == "mqtts";
+        let port = self.url.port().unwrap_or(if is_tls { 8883 } else { 1883 });
+        let host = self.url.host_str().unwrap_or_default();
+        let stream = outgoing.connect(host, port, is_tls, within).await?;
+        let mut connection = MqttConnection::new(stream, self.version);
+        let credentials = match auth {
+            Some(Auth::Basic { username, password }) => Some((username.as_str(), password.expose_secret())),
+            _ => None,
+        };
+        // Letters and digits, at most 23: what every broker takes.
+        let client_id = format!("hub{}", hex::encode(random::<10>()));
+        let hello = codec::connect(self.version, &client_id, credentials);
+        let hello = hello.ok_or_else(|| Failure::Credentials { reason: "the credentials are too long".to_owned() })?;
+        let broken = |error: std::io::Error| Failure::from(CallError::broken(&error));
+        connection.write(&hello).await.map_err(broken)?;
+        match codec::read(&mut connection.stream, self.version).await.map_err(broken)? {
+            Packet::Connected { code: 0, limits } => connection.limits = limits,
+            Packet::Connected { code, .. } => return Err(refused_connection(code)),
+            Packet::Acknowledged { .. } | Packet::Disconnected { .. } => {
+                return Err(Failure::receiver("the broker did not answer as MQTT says"));
+            }
+        }
+        Ok(connection)
+    }
+
+    async fn deliver(
+        &self,
+        connection: &mut MqttConnection,
+        message: &Message,
+        publications: &[Publication],
+    ) -> Result<(), Trouble> {
+        if self.discovery {
+            for (payload, publication) in message.bodies.iter().zip(publications) {
+                let Body::Event(event) = &payload.body else { continue };
+                let found = home_assistant::sensors(event, &publication.topic);
+                let new = found.into_iter().filter(|sensor| !connection.announced.contains(&sensor.topic));
+                let new: Vec<Publication> = new
+                    .map(|sensor| Publication {
+                        topic: sensor.topic,
+                        payload: sensor.config.to_string().into_bytes(),
+                        qos: self.qos,
+                        retain: true,
+                    })
+                    .collect();
+                connection.publish(&new).await?;
+                if connection.announced.len() + new.len() > MAX_ANNOUNCED {
+                    connection.announced.clear();
+                }
+                connection.announced.extend(new.into_iter().map(|publication| publication.topic));
+            }
+        }
+        connection.publish(publications).await
+    }
+
+    pub fn preview(&self, message: &Message) -> Result<Preview, Failure> {
+        let publications = self.publications(message)?;
+        let first = publications.into_iter().next().ok_or_else(|| Failure::message("there is nothing to send"))?;
+        Ok(Preview {
+            method: "PUBLISH".to_owned(),
+            url: self.url.to_string(),
+            headers: BTreeMap::from([
+                ("qos".to_owned(), first.qos.to_string()),
+                ("retain".to_owned(), first.retain.to_string()),
+                ("topic".to_owned(), first.topic),
+            ]),
+            body: String::from_utf8_lossy(&first.payload).into_owned(),
+            error: None,
+        })
+    }
+}
+
+fn refused_connection(code: u8) -> Failure {
+    match code {
+        // Of 3.1.1, then of 5.
+        4 | 5 | 0x86 | 0x87 | 0x8a | 0x8c => {
+            Failure::Credentials { reason: format!("the broker refused the credentials (code {code})") }
+        }
+        _ => Failure::receiver(format!("the broker refused the connection (code {code})")),
+    }
+}
+
+/// Of a reason of version 5.
+fn refused_publication(code: u8) -> Failure {
+    match code {
+        0x87 => Failure::Credentials { reason: "the broker does not allow to publish under the topic".to_owned() },
+        0x90 | 0x95 | 0x99 => Failure::message(format!("the broker refused the message (code {code})")),
+        _ => Failure::receiver(format!("the broker could not take the message (code {code})")),
+    }
+}
+
+enum Trouble {
+    Broken(std::io::Error),
+    Refused(Failure),
+}
+
+impl From<std::io::Error> for Trouble {
+    fn from(error: std::io::Error) -> Self {
+        Self::Broken(error)
+    }
+}
+
+pub struct MqttConnection {
+    stream: BufReader<OutgoingStream>,
+    version: Version,
+    limits: Limits,
+    next_id: u16,
+    /// Whether acknowledgements are missing: the connection cannot be used again.
+    awaits: bool,
+    /// Topics of discovery documents.
+    announced: HashSet<String>,
+}
+
+impl MqttConnection {
+    fn new(stream: OutgoingStream, version: Version) -> Self {
+        let (limits, announced) = (Limits::default(), HashSet::new());
+        Self { stream: BufReader::new(stream), version, limits, next_id: 1, awaits: false, announced }
+    }
+
+    fn is_settled(&self) -> bool {
+        !self.awaits
+    }
+
+    async fn write(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        self.stream.write_all(bytes).await?;
+        self.stream.flush().await
+    }
+
+    async fn publish(&mut self, publications: &[Publication]) -> Result<(), Trouble> {
+        for group in publications.chunks(MAX_IN_FLIGHT.min(usize::from(self.limits.in_flight))) {
+            let mut bytes = Vec::new();
+            let mut waiting = HashMap::new();
+            for publication in group {
+                let id = self.next_id;
+                self.next_id = self.next_id.checked_add(1).unwrap_or(1);
+                let qos = publication.qos.min(self.limits.qos);
+                let retain = publication.retain && self.limits.retain;
+                let Publication { topic, payload, .. } = publication;
+                let publish = Publish { topic, payload, qos, retain, id };
+                let packet = codec::publish(self.version, &publish).filter(|packet| packet.len() <= self.limits.packet);
+                let too_long = || Trouble::Refused(Failure::message("the message is longer than the broker takes"));
+                bytes.extend(packet.ok_or_else(too_long)?);
+                if qos > 0 {
+                    waiting.insert(id, if qos == 2 { Step::Received } else { Step::Ack });
+                }
+            }
+            self.awaits = true;
+            self.write(&bytes).await?;
+            self.acknowledged(waiting).await?;
+            self.awaits = false;
+        }
+        Ok(())
+    }
+
+    /// Waits for all acknowledgements, by the id of their publication.
+    async fn acknowledged(&mut self, mut waiting: HashMap<u16, Step>) -> Result<(), Trouble> {
+        let mut refused = None;
+        while !waiting.is_empty() {
+            match codec::read(&mut self.stream, self.version).await? {
+                Packet::Acknowledged { step, id, code } if waiting.get(&id) == Some(&step) => {
+                    if code >= 0x80 {
+                        refused = Some(refused_publication(code));
+                    }
+                    if step == Step::Received && code < 0x80 {
+                        self.write(&codec::release(id)).await?;
+                        waiting.insert(id, Step::Complete);
+                    } else {
+                        waiting.remove(&id);
+                    }
+                }
+                Packet::Disconnected { code } => return Err(Trouble::Refused(refused_publication(code))),
+                Packet::Acknowledged { .. } | Packet::Connected { .. } => {
+                    let failure = Failure::receiver("the broker acknowledged what was not sent");
+                    return Err(Trouble::Refused(failure));
+                }
+            }
+        }
+        match refused {
+            Some(failure) => {
+                self.awaits = false;
+                Err(Trouble::Refused(failure))
+            }
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,319 @@
+//! Messages as messages of a NATS JetStream, one for each event: a subject comes from its event. A
+//! message is settled when the stream has acknowledged all of them; the stream itself drops what it
+//! has by its `Nats-Msg-Id`. The client is the service's own: it connects where `outgoing` allows,
+//! never to servers that a server names, and reads no more than it must.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::time::Duration;
+
+use reqwest::Url;
+use secrecy::ExposeSecret;
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+
+use super::auth::Auth;
+use super::connections::{Connection, Connections, Key};
+use super::template::Template;
+use super::{Answer, Failure, Message, Preview, Sent, body_bytes};
+use crate::outgoing::{CallError, Outgoing, OutgoingStream};
+use crate::sealing::random;
+
+const MAX_LINE: u64 = 32 * 1024;
+const MAX_PAYLOAD: usize = 64 * 1024;
+const MAX_SUBJECT_BYTES: usize = 1_024;
+/// Messages that wait for their acknowledgement.
+const MAX_IN_FLIGHT: usize = 64;
+
+#[derive(Clone, Debug)]
+pub struct Nats {
+    pub url: Url,
+    /// Whether the connection begins with TLS, before the server says anything.
+    pub tls_first: bool,
+    pub subject: Template,
+}
+
+/// Whether messages can be published under a subject.
+pub fn check_subject(subject: &str) -> Result<(), String> {
+    if subject.is_empty() || subject.len() > MAX_SUBJECT_BYTES {
+        return Err(format!("must be a subject of 1 to {MAX_SUBJECT_BYTES} bytes"));
+    }
+    let is_refused = |c: char| matches!(c, '*' | '>') || c.is_whitespace() || c.is_control();
+    if subject.starts_with('$') || subject.chars().any(is_refused) {
+        return Err("must be a subject without `*`, `>` and spaces, and not begin with `$`".to_owned());
+    }
+    match subject.split('.').any(str::is_empty) {
+        true => Err("must be a subject without empty parts".to_owned()),
+        false => Ok(()),
+    }
+}
+
+struct Publication {
+    subject: String,
+    id: String,
+    payload: Vec<u8>,
+}
+
+impl Nats {
+    fn publications(&self, message: &Message) -> Result<Vec<Publication>, Failure> {
+        let publication = |(number, payload): (usize, &super::Payload)| {
+            let subject = self.subject.render(&payload.event);
+            let subject = subject.map_err(|reason| Failure::message(format!("subject: {reason}")))?;
+            check_subject(&subject).map_err(|reason| Failure::message(format!("the rendered subject {reason}")))?;
+            let id = match message.bodies.len() {
+                1 => message.id.clone(),
+                _ => format!("{}-{number}", message.id),
+            };
+            Ok(Publication { subject, id, payload: body_bytes(&payload.body)? })
+        };
+        message.bodies.iter().enumerate().map(publication).collect()
+    }
+
+    pub async fn send(
+        &self,
+        auth: Option<&Auth>,
+        message: &Message,
+        connections: &Connections,
+        key: Key,
+        outgoing: &Outgoing,
+        within: Duration,
+    ) -> Sent {
+        let publications = self.publications(message)?;
+        let mut reused = match connections.take(&key) {
+            Some(Connection::Nats(connection)) => Some(connection),
+            Some(Connection::Mqtt(_)) | None => None,
+        };
+        loop {
+            let is_reused = reused.is_some();
+            let mut connection = match reused.take() {
+                Some(connection) => connection,
+                None => Box::new(self.connect(auth, outgoing, within).await?),
+            };
+            match connection.publish(&publications).await {
+                // The server may have closed a connection that was idle.
+                Err(Trouble::Broken(_)) if is_reused => {}
+                Err(Trouble::Broken(error)) => return Err(CallError::broken(&error).into()),
+                Err(Trouble::Refused(failure)) => return Err(failure),
+                Ok(()) => {
+                    connections.put(key, Connection::Nats(connection));
+                    return Ok((Answer::default(), Ok(())));
+                }
+            }
+        }
+    }
+
+    async fn connect(
+        &self,
+        auth: Option<&Auth>,
+        outgoing: &Outgoing,
+        within: Duration,
+    ) -> Result<NatsConnection, Failure> {
+        let host = self.url.host_str().unwrap_or_default();
+        let stream = outgoing.connect(host, self.url.port().unwrap_or(4222), self.tls_first, within).await?;
+        let mut stream = BufReader::new(stream);
+        let broken = |error: io::Error| Failure::from(CallError::broken(&error));
+        let line = read_line(&mut stream).await.map_err(broken)?;
+        let info = line.strip_prefix("INFO ").and_then(|info| serde_json::from_str::<Value>(info).ok());
+        let info = info.ok_or_else(|| Failure::receiver("the server does not speak NATS"))?;
+        let says = |name: &str| info.get(name).and_then(Value::as_bool).unwrap_or_default();
+        let is_tls = self.url.scheme() == "tls" || says("tls_required");
+        if is_tls && !self.tls_first {
+            // What was sent in the open before TLS began is not to be read as if it was secure.
+            if !stream.buffer().is_empty() {
+                return Err(Failure::receiver("the server sent data before TLS began"));
+            }
+            stream = BufReader::new(outgoing.start_tls(stream.into_inner(), host, within).await?);
+        }
+        if !says("headers") {
+            return Err(Failure::receiver("the server is too old: it knows no headers"));
+        }
+        let max_payload = info.get("max_payload").and_then(Value::as_u64).and_then(|max| usize::try_from(max).ok());
+        let mut hello = json!({"verbose": false, "pedantic": false, "tls_required": is_tls, "name": "hub-cloud",
+            "lang": "rust", "version": env!("CARGO_PKG_VERSION"), "protocol": 1, "headers": true,
+            "no_responders": true, "echo": false});
+        if let Some(hello) = hello.as_object_mut() {
+            match auth {
+                Some(Auth::Bearer { token }) => {
+                    hello.insert("auth_token".to_owned(), token.expose_secret().into());
+                }
+                Some(Auth::Basic { username, password }) => {
+                    hello.insert("user".to_owned(), username.as_str().into());
+                    hello.insert("pass".to_owned(), password.expose_secret().into());
+                }
+                Some(Auth::Header { .. } | Auth::S3 { .. }) | None => {}
+            }
+        }
+        let inbox = format!("_INBOX.{}", hex::encode(random::<16>()));
+        let max_payload = max_payload.unwrap_or(1024 * 1024);
+        let mut connection = NatsConnection { stream, inbox, max_payload, next: 0 };
+        let hello = format!("CONNECT {hello}\r\nSUB {}.* 1\r\nPING\r\n", connection.inbox);
+        connection.write(hello.as_bytes()).await.map_err(broken)?;
+        loop {
+            match connection.read().await.map_err(broken)? {
+                Said::Pong => return Ok(connection),
+                Said::Error(failure) => return Err(failure),
+                Said::Reply { .. } | Said::Nothing => {}
+            }
+        }
+    }
+
+    pub fn preview(&self, message: &Message) -> Result<Preview, Failure> {
+        let publications = self.publications(message)?;
+        let first = publications.into_iter().next().ok_or_else(|| Failure::message("there is nothing to send"))?;
+        Ok(Preview {
+            method: "PUB".to_owned(),
+            url: self.url.to_string(),
+            headers: BTreeMap::from([("Nats-Msg-Id".to_owned(), first.id), ("subject".to_owned(), first.subject)]),
+            body: String::from_utf8_lossy(&first.payload).into_owned(),
+            error: None,
+        })
+    }
+}
+
+enum Trouble {
+    Broken(io::Error),
+    Refused(Failure),
+}
+
+impl From<io::Error> for Trouble {
+    fn from(error: io::Error) -> Self {
+        Self::Broken(error)
+    }
+}
+
+pub struct NatsConnection {
+    stream: BufReader<OutgoingStream>,
+    /// Where acknowledgements arrive.
+    inbox: String,
+    max_payload: usize,
+    next: u64,
+}
+
+enum Said {
+    Pong,
+    Reply { number: u64, result: Result<(), Failure> },
+    Error(Failure),
+    Nothing,
+}
+
+impl NatsConnection {
+    async fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.stream.write_all(bytes).await?;
+        self.stream.flush().await
+    }
+
+    async fn publish(&mut self, publications: &[Publication]) -> Result<(), Trouble> {
+        for group in publications.chunks(MAX_IN_FLIGHT) {
+            let mut bytes = Vec::new();
+            let mut waiting = HashMap::new();
+            for Publication { subject, id, payload } in group {
+                let head = format!("NATS/1.0\r\nNats-Msg-Id: {id}\r\n\r\n");
+                let total = head.len() + payload.len();
+                if total > self.max_payload {
+                    let failure = Failure::message("the message is longer than the server takes");
+                    return Err(Trouble::Refused(failure));
+                }
+                self.next += 1;
+                waiting.insert(self.next, ());
+                let line = format!("HPUB {subject} {}.{} {} {total}\r\n", self.inbox, self.next, head.len());
+                for part in [line.as_bytes(), head.as_bytes(), payload, b"\r\n"] {
+                    bytes.extend(part);
+                }
+            }
+            self.write(&bytes).await?;
+            while !waiting.is_empty() {
+                match self.read().await? {
+                    Said::Reply { number, result } if waiting.remove(&number).is_some() => {
+                        result.map_err(Trouble::Refused)?;
+                    }
+                    Said::Error(failure) => return Err(Trouble::Refused(failure)),
+                    Said::Reply { .. } | Said::Pong | Said::Nothing => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads one operation of the server.
+    async fn read(&mut self) -> io::Result<Said> {
+        let line = read_line(&mut self.stream).await?;
+        let mut words = line.split_ascii_whitespace();
+        match words.next().unwrap_or_default() {
+            "PONG" => Ok(Said::Pong),
+            "PING" => {
+                self.write(b"PONG\r\n").await?;
+                Ok(Said::Nothing)
+            }
+            // What it says of other servers is not followed.
+            "INFO" | "+OK" => Ok(Said::Nothing),
+            "-ERR" => Ok(Said::Error(refused(&line))),
+            kind @ ("MSG" | "HMSG") => {
+                let words: Vec<&str> = words.collect();
+                let number = words.first().and_then(|subject| subject.rsplit_once('.')?.1.parse().ok());
+                let head = match (kind, words.as_slice()) {
+                    ("HMSG", [.., head, _]) => head.parse::<usize>().map_err(|_| strange())?,
+                    _ => 0,
+                };
+                let total = words.last().and_then(|word| word.parse::<usize>().ok());
+                let total = total.filter(|total| *total <= MAX_PAYLOAD && head <= *total).ok_or_else(strange)?;
+                let mut payload = vec![0; total + 2];
+                self.stream.read_exact(&mut payload).await?;
+                payload.truncate(total);
+                let Some(number) = number else { return Ok(Said::Nothing) };
+                let (head, body) = payload.split_at_checked(head).ok_or_else(strange)?;
+                Ok(Said::Reply { number, result: acknowledged(head, body) })
+            }
+            _ => Err(strange()),
+        }
+    }
+}
+
+fn strange() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "not what a NATS server says")
+}
+
+async fn read_line(stream: &mut BufReader<OutgoingStream>) -> io::Result<String> {
+    let mut line = Vec::new();
+    stream.take(MAX_LINE).read_until(b'\n', &mut line).await?;
+    match line.pop() {
+        Some(b'\n') => Ok(String::from_utf8_lossy(&line).trim_end().to_owned()),
+        Some(_) => Err(strange()),
+        None => Err(io::ErrorKind::UnexpectedEof.into()),
+    }
+}
+
+/// An error of the server, which may concern any message in flight.
+fn refused(line: &str) -> Failure {
+    let text: String = line.trim_start_matches("-ERR").trim().trim_matches('\'').chars().take(200).collect();
+    let lower = text.to_ascii_lowercase();
+    let is = |part: &str| lower.contains(part);
+    if is("authorization") || is("authentication") || is("permissions violation") {
+        return Failure::Credentials { reason: format!("the server refused the credentials: {text}") };
+    }
+    match is("maximum payload") {
+        true => Failure::message("the message is longer than the server takes"),
+        false => Failure::receiver(format!("the server said: {text}")),
+    }
+}
+
+/// The answer of a stream.
+fn acknowledged(head: &[u8], body: &[u8]) -> Result<(), Failure> {
+    if head.starts_with(b"NATS/1.0 503") {
+        return Err(Failure::receiver("no stream of the server takes this subject"));
+    }
+    let answer: Value = serde_json::from_slice(body).unwrap_or_default();
+    if let Some(error) = answer.get("error") {
+        let text: String =
+            error.get("description").and_then(Value::as_str).unwrap_or_default().chars().take(200).collect();
+        // The message is longer than the stream allows.
+        return Err(match error.get("err_code").and_then(Value::as_u64) {
+            Some(10_054) => Failure::message(format!("the stream refused the message: {text}")),
+            _ => Failure::receiver(format!("the stream refused the message: {text}")),
+        });
+    }
+    match answer.get("stream").is_some_and(Value::is_string) {
+        true => Ok(()),
+        // Somebody else subscribes to the subject and answered.
+        false => Err(Failure::receiver("what answered is no stream")),
+    }
+}

@@ -1,0 +1,85 @@
+//! Destinations on real receivers: brokers that are started for the test, and servers of its own.
+
+mod brokers;
+mod definitions;
+mod http;
+mod mqtt;
+mod nats;
+mod s3;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hub_protocol::{TenantUuid, Timestamp};
+use secrecy::SecretString;
+use serde_json::{Map, Value, json};
+use uuid::Uuid;
+
+use super::{Attempt, Body, Connections, Definition, Message, Payload, Signing, parse, send};
+use crate::config::OutgoingConfig;
+use crate::metrics::Metrics;
+use crate::outgoing::Outgoing;
+
+/// For whatever a loaded machine needs.
+const LONG: Duration = Duration::from_secs(60);
+
+fn outgoing_with(ca: Option<std::path::PathBuf>) -> Outgoing {
+    let config = OutgoingConfig { allow_private_targets: true, resolver: None, ca };
+    Outgoing::new(&config, Metrics::new()).expect("a client")
+}
+
+fn event(value: Value) -> Map<String, Value> {
+    value.as_object().expect("an object").clone()
+}
+
+fn reading(device: i64, temperature: f64) -> Map<String, Value> {
+    event(json!({
+        "bleEventId": 1, "observedAt": "2026-01-31T09:30:00.000000Z", "deviceInstanceId": device,
+        "hubUuid": "0d6c6f1e-7c6e-4a43-8f5c-6e2a1a3a4b5c", "address": "C4:11:00:00:00:01",
+        "measurements": [{"quantity": "temperature", "value": temperature, "unit": "Cel"},
+            {"quantity": "motion", "value": true, "kind": "STATE"}]
+    }))
+}
+
+fn message(id: &str, events: Vec<Map<String, Value>>) -> Message {
+    let payload = |event: Map<String, Value>| Payload { body: Body::Event(event.clone()), event: Arc::new(event) };
+    Message {
+        id: id.to_owned(),
+        event_type: "ble.event",
+        sent_at: Timestamp::from_micros(1_769_851_800_000_000),
+        bodies: events.into_iter().map(payload).collect(),
+        is_batch: false,
+        tenant_uuid: TenantUuid::new(),
+        pipeline_uuid: Uuid::nil(),
+        first_event_id: 1_769_851_800_000_001,
+        last_event_id: 1_769_851_800_000_001,
+    }
+}
+
+/// A destination, as it is used: with its secrets apart.
+struct Target {
+    definition: Definition,
+    secrets: Option<SecretString>,
+    outgoing: Outgoing,
+    connections: Connections,
+}
+
+impl Target {
+    fn new(definition: Value) -> Self {
+        Self::with(outgoing_with(None), definition)
+    }
+
+    fn with(outgoing: Outgoing, definition: Value) -> Self {
+        let (definition, secrets) = parse(&definition, &outgoing).expect("a destination");
+        Self { definition, secrets, outgoing, connections: Connections::new() }
+    }
+
+    async fn send(&self, message: &Message) -> Attempt {
+        self.send_signed(message, None).await
+    }
+
+    async fn send_signed(&self, message: &Message, signing: Option<&Signing>) -> Attempt {
+        let secrets = self.secrets.as_ref();
+        send(&self.definition, secrets, signing, message, &self.connections, &self.outgoing, LONG).await
+    }
+}

@@ -1,0 +1,74 @@
+//! What people get to see of a device: the forms, manuals and actions of its model.
+
+use hub_protocol::TenantUuid;
+use uuid::Uuid;
+
+use super::http::{ActionDefinitionResponse, DeviceManualResponse, DeviceUiResponse};
+use super::{actions, store};
+use crate::authz::Scope;
+use crate::db::{Conn, Slice};
+use crate::error::Result;
+
+/// Of each kind, the newest.
+const MOST: Slice = Slice { size: 20, offset: 0 };
+
+/// The forms, manuals and actions of a model.
+pub struct PagesOfModel {
+    pub uis: Vec<DeviceUiResponse>,
+    pub manuals: Vec<DeviceManualResponse>,
+    pub actions: Vec<ActionDefinitionResponse>,
+}
+
+/// How many bytes of documents [`pages`] reads.
+pub async fn bytes(conn: &mut Conn, scope: &Scope, device_uuid: Uuid) -> Result<i64> {
+    let uis = store::uis::page_bytes(conn, scope, Some(device_uuid), MOST).await?;
+    let manuals = store::manuals::page_bytes(conn, scope, Some(device_uuid), MOST).await?;
+    Ok(uis + manuals + store::actions::page_bytes(conn, scope, Some(device_uuid), MOST).await?)
+}
+
+/// The newest forms and manuals of the tenant's model, and the newest actions of it or of all
+/// models.
+pub async fn pages(conn: &mut Conn, scope: &Scope, device_uuid: Uuid) -> Result<PagesOfModel> {
+    let (uis, _) = store::uis::list(conn, scope, Some(device_uuid), MOST).await?;
+    let (manuals, _) = store::manuals::list(conn, scope, Some(device_uuid), MOST).await?;
+    let (rows, _) = store::actions::list(conn, scope, Some(device_uuid), MOST).await?;
+    let action = |row| ActionDefinitionResponse::new(scope.tenant_uuid(), row);
+    Ok(PagesOfModel {
+        uis: uis.into_iter().map(DeviceUiResponse::new).collect::<Result<_>>()?,
+        manuals: manuals.into_iter().map(DeviceManualResponse::from).collect(),
+        actions: rows.into_iter().map(action).collect::<Result<_>>()?,
+    })
+}
+
+/// How many bytes of documents a page of the tenant's actions has.
+pub async fn action_bytes(conn: &mut Conn, scope: &Scope, slice: Slice) -> Result<i64> {
+    store::actions::page_bytes(conn, scope, None, slice).await
+}
+
+/// A page of the tenant's actions, newest first, and how many there are.
+pub async fn list_actions(
+    conn: &mut Conn,
+    scope: &Scope,
+    slice: Slice,
+) -> Result<(Vec<ActionDefinitionResponse>, i64)> {
+    let (rows, total) = store::actions::list(conn, scope, None, slice).await?;
+    let action = |row| ActionDefinitionResponse::new(scope.tenant_uuid(), row);
+    Ok((rows.into_iter().map(action).collect::<Result<_>>()?, total))
+}
+
+/// Two at most of these suppliers that have an action of this id.
+pub async fn suppliers_with_action(
+    conn: &mut Conn,
+    action_id: &str,
+    suppliers: &[TenantUuid],
+) -> Result<Vec<TenantUuid>> {
+    match suppliers.is_empty() || !actions::is_id(action_id) {
+        true => Ok(Vec::new()),
+        false => store::actions::suppliers_of(conn, action_id, suppliers).await,
+    }
+}
+
+/// The tenant's action.
+pub async fn action(conn: &mut Conn, scope: &Scope, action_id: &str) -> Result<ActionDefinitionResponse> {
+    ActionDefinitionResponse::new(scope.tenant_uuid(), actions::get(conn, scope, action_id).await?)
+}

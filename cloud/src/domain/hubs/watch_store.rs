@@ -1,0 +1,62 @@
+//! SQL of what is watched of hubs: who is silent, and how many there are.
+
+use std::collections::BTreeMap;
+
+use hub_protocol::{HubUuid, Timestamp};
+
+use crate::authz::Scope;
+use crate::db::{Conn, sql};
+use crate::error::Result;
+
+/// A hub that has not been in contact for a while.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct SilentHub {
+    pub hub_uuid: HubUuid,
+    pub hub_identifier: Option<String>,
+    pub last_seen_at: Timestamp,
+}
+
+/// Hubs of the tenant that were last in contact before `before` and are not blocked, up to `limit`.
+pub async fn silent_since(conn: &mut Conn, scope: &Scope, before: Timestamp, limit: i64) -> Result<Vec<SilentHub>> {
+    sql("SELECT hub_uuid, hub_identifier, last_seen_at FROM hubs \
+         WHERE tenant_uuid = $1 AND released_at IS NULL AND blocked_at IS NULL \
+         AND last_seen_at < $2 ORDER BY created_at, hub_uuid LIMIT $3")
+    .bind(scope.tenant_uuid())
+    .bind(before)
+    .bind(limit)
+    .all(conn)
+    .await
+}
+
+/// The labels of these hubs, as far as they are the tenant's and not released. The list must not be
+/// empty.
+pub async fn labels(
+    conn: &mut Conn,
+    scope: &Scope,
+    hub_uuids: &[HubUuid],
+) -> Result<BTreeMap<HubUuid, Option<String>>> {
+    let rows: Vec<(HubUuid, Option<String>)> = sql("SELECT hub_uuid, hub_identifier FROM hubs \
+         WHERE tenant_uuid = $1 AND released_at IS NULL AND hub_uuid IN ")
+    .bind(scope.tenant_uuid())
+    .push_list(hub_uuids.iter().copied())
+    .all(conn)
+    .await?;
+    Ok(rows.into_iter().collect())
+}
+
+/// How many hubs a tenant has.
+#[derive(Clone, Copy, Debug, Default, sqlx::FromRow)]
+pub struct HubCounts {
+    pub total: i64,
+    pub online: i64,
+    pub blocked: i64,
+}
+
+pub async fn counts(conn: &mut Conn, scope: &Scope, online_since: Timestamp) -> Result<HubCounts> {
+    sql("SELECT COUNT(*) AS total, COUNT(CASE WHEN last_telemetry_at > $2 THEN 1 END) AS online, \
+         COUNT(blocked_at) AS blocked FROM hubs WHERE tenant_uuid = $1 AND released_at IS NULL")
+    .bind(scope.tenant_uuid())
+    .bind(online_since)
+    .one(conn)
+    .await
+}

@@ -1,0 +1,25 @@
+//! Registration events on their way to the suppliers: pushed by background work, shown to the
+//! platform, and tried again at its request. The outbox itself is `crate::outbox`.
+
+pub mod http;
+mod push;
+
+use crate::audit::Audit;
+use crate::authn::user::User;
+use crate::core::Core;
+use crate::error::{Error, Result};
+use crate::outbox::{self, Stored};
+pub use push::Pushes;
+
+/// Puts an event back: it is pending, due now, and has all of its tries again.
+async fn retry(core: &Core, admin: &User, id: i64) -> Result<Stored> {
+    let now = core.clock.now();
+    let mut tx = core.db.begin().await?;
+    let before = outbox::find(&mut tx, id).await?.ok_or_else(|| Error::not_found("registration event"))?;
+    let after = outbox::retry(&mut tx, id, now).await?;
+    outbox::push(core, &mut tx, after.tenant_uuid, now).await?;
+    let audit = Audit::new(admin, "registration_event.retry", id, now).in_tenant(after.tenant_uuid);
+    let state = |status: outbox::Status| Some(serde_json::json!({"status": status}));
+    tx.commit(audit.changed(state(before.status), state(after.status))).await?;
+    Ok(after)
+}

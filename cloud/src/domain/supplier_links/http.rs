@@ -1,0 +1,423 @@
+//! `/app/supplier-link...`, the address that suppliers send users back to, and the webhook that
+//! tells of changed permissions.
+
+use aide::OperationInput;
+use aide::OperationOutput;
+use aide::axum::ApiRouter;
+use aide::axum::routing::{delete_with, get_with, post_with};
+use aide::generate::GenContext;
+use aide::openapi::{Operation, Response as ApiResponse};
+use axum::extract::{FromRef, FromRequest, FromRequestParts, Request, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{Html, IntoResponse, Response};
+use hub_protocol::{TenantUuid, Timestamp};
+use reqwest::Url;
+use schemars::JsonSchema;
+use secrecy::ExposeSecret;
+use serde::{Deserialize, Serialize};
+
+use super::access::access_token;
+use super::authorize::begin;
+use super::callback::{Outcome, Parameters, finish};
+use super::oauth::MAX_SUB_CHARS;
+use super::store::{self, LinkStatus, Listed};
+use super::{MAX_LINKS, SupplierLinks, no_config, unlink, webhook};
+use crate::authn::Authn;
+use crate::authz::{EndUser, Public, SignedBySupplier};
+use crate::budget::Holder;
+use crate::core::Core;
+use crate::domain::supplier_oauth::{self, Config};
+use crate::error::{Error, Result};
+use crate::http::answer::{Answer, typed_response};
+use crate::http::body;
+use crate::http::check::filled;
+use crate::http::client_address;
+use crate::http::extract::{Json, Path, Query, parse_json};
+use crate::http::operation::{operation, operation_failing};
+use crate::http::paths::{SupplierLinkPath, SupplierPath};
+
+const TAG: &str = "app";
+const MAX_URL_CHARS: usize = 2000;
+
+pub fn routes<S>() -> ApiRouter<S>
+where
+    S: Clone + Send + Sync + 'static,
+    Core: FromRef<S>,
+    Authn: FromRef<S>,
+    SupplierLinks: FromRef<S>,
+{
+    ApiRouter::new()
+        .api_route(
+            "/app/supplier-oauth-configs/{supplierUuid}",
+            get_with(consent, operation("supplierLinks.getConsent", TAG, "What a link to a supplier would be for")),
+        )
+        .api_route(
+            "/app/supplier-link/authorize",
+            post_with(
+                authorize,
+                operation_failing(
+                    &[404, 409, 429, 502, 504],
+                    "supplierLinks.authorize",
+                    TAG,
+                    "Begin to link the caller's account at a supplier",
+                ),
+            ),
+        )
+        .api_route(
+            "/app/supplier-links",
+            get_with(
+                list,
+                operation("supplierLinks.list", TAG, "The caller's active links to suppliers, newest first"),
+            ),
+        )
+        .api_route(
+            "/app/supplier-links/{id}",
+            delete_with(delete, operation("supplierLinks.delete", TAG, "End a link, here and at the supplier")),
+        )
+        .api_route(
+            "/app/supplier-links/{id}/access-token",
+            get_with(
+                token,
+                operation_failing(
+                    &[409, 502, 504, 507],
+                    "supplierLinks.getAccessToken",
+                    TAG,
+                    "The supplier's token, refreshed first where 5 minutes or less remain",
+                ),
+            ),
+        )
+        .api_route(
+            super::authorize::CALLBACK_PATH,
+            get_with(
+                callback,
+                operation_failing(
+                    &[404, 409, 502, 504],
+                    "supplierLinks.callback",
+                    "auth",
+                    "Where a supplier sends a user back to",
+                ),
+            ),
+        )
+        .api_route(
+            "/webhook/supplier-permission/{supplierUuid}",
+            post_with(
+                permission,
+                operation_failing(
+                    &[412],
+                    "webhooks.supplierPermission",
+                    "webhooks",
+                    "The permissions of a user at a supplier changed",
+                ),
+            ),
+        )
+}
+
+/// What a link would be for.
+#[derive(Debug, Serialize, JsonSchema)]
+struct SupplierConsentResponse {
+    /// What to show before the user agrees.
+    consent_text: Option<String>,
+    /// The scope that is asked for.
+    scope: String,
+    /// Where the user's id at the supplier is read.
+    userinfo_url: Option<String>,
+}
+
+impl From<Config> for SupplierConsentResponse {
+    fn from(config: Config) -> Self {
+        let Config { consent_text, scope, userinfo_url, .. } = config;
+        Self { consent_text, scope, userinfo_url }
+    }
+}
+
+async fn consent(
+    _: EndUser,
+    State(core): State<Core>,
+    Path(SupplierPath { supplier_uuid }): Path<SupplierPath>,
+) -> Result<Answer<SupplierConsentResponse>> {
+    let config = supplier_oauth::config(&mut core.db.read().await?, supplier_uuid).await?;
+    Ok(Answer(config.ok_or_else(no_config)?.into()))
+}
+
+/// Which supplier to link, and where to go afterwards.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct AuthorizeRequest {
+    /// The supplier.
+    supplier_uuid: TenantUuid,
+    /// One of the supplier's `return_urls`, to be sent back to with `status=linked` or
+    /// `status=failed`. A page is shown when absent.
+    #[schemars(length(max = MAX_URL_CHARS), regex(pattern = hub_protocol::patterns::LINE))]
+    return_url: Option<String>,
+}
+
+/// An authorization that has begun.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct AuthorizeResponse {
+    /// The page of the supplier to open in the user's browser.
+    authorize_url: String,
+    /// What the supplier sends the browser back with. It is valid once, for ten minutes.
+    state: String,
+}
+
+async fn authorize(
+    EndUser { user, .. }: EndUser,
+    State(links): State<SupplierLinks>,
+    Json(request): Json<AuthorizeRequest>,
+) -> Result<Answer<AuthorizeResponse>> {
+    let return_url = filled(request.return_url.as_deref()).map(str::to_owned);
+    let begun = begin(&links, &user, request.supplier_uuid, return_url).await?;
+    Ok(Answer(AuthorizeResponse { authorize_url: begun.authorize_url, state: begun.state }))
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct ListQuery {
+    /// Only links to this supplier.
+    supplier_uuid: Option<TenantUuid>,
+}
+
+/// A user's link to their account at a supplier.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct SupplierLinkResponse {
+    /// The id of the link.
+    #[schemars(range(min = 1))]
+    id: i64,
+    /// The supplier.
+    supplier_uuid: TenantUuid,
+    /// The name of the supplier.
+    supplier_name: String,
+    /// The user's id at the supplier, where the supplier tells it.
+    user_sub: Option<String>,
+    /// What the link allows.
+    scope: String,
+    /// Whether the link is in force.
+    status: LinkStatus,
+    /// When the account was linked, or linked again.
+    linked_at: Timestamp,
+    /// When the token expires that the service has now; null where the supplier does not say.
+    expires_at: Option<Timestamp>,
+}
+
+impl From<Listed> for SupplierLinkResponse {
+    fn from(listed: Listed) -> Self {
+        Self {
+            id: listed.supplier_link_id,
+            supplier_uuid: listed.tenant_uuid,
+            supplier_name: listed.supplier_name,
+            user_sub: listed.user_sub,
+            scope: listed.scope,
+            status: listed.status,
+            linked_at: listed.linked_at,
+            expires_at: listed.expires_at,
+        }
+    }
+}
+
+/// A user has so few links that the list has no pages.
+async fn list(
+    EndUser { scope, .. }: EndUser,
+    State(core): State<Core>,
+    Query(ListQuery { supplier_uuid }): Query<ListQuery>,
+) -> Result<Answer<Vec<SupplierLinkResponse>>> {
+    let listed = store::list(&mut core.db.read().await?, &scope, supplier_uuid, MAX_LINKS).await?;
+    Ok(Answer(listed.into_iter().map(SupplierLinkResponse::from).collect()))
+}
+
+/// A link that has ended.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct SupplierLinkRevoked {
+    /// The id of the link.
+    id: i64,
+    /// It is over here.
+    status: LinkStatus,
+    /// Whether the supplier has revoked its tokens already. If not, and the supplier can, the
+    /// service goes on to ask for a day.
+    revoked_at_supplier: bool,
+}
+
+async fn delete(
+    EndUser { scope, .. }: EndUser,
+    State(links): State<SupplierLinks>,
+    Path(SupplierLinkPath { id }): Path<SupplierLinkPath>,
+) -> Result<Answer<SupplierLinkRevoked>> {
+    let revoked_at_supplier = unlink::unlink(&links, &scope, id).await?;
+    Ok(Answer(SupplierLinkRevoked { id, status: LinkStatus::Revoked, revoked_at_supplier }))
+}
+
+/// The token that the supplier's own URLs are called with. The names are those of OAuth.
+#[derive(Serialize, JsonSchema)]
+struct SupplierAccessToken {
+    /// The token.
+    access_token: String,
+    /// `Bearer`.
+    token_type: &'static str,
+    /// When it expires; null where the supplier does not say.
+    expires_at: Option<Timestamp>,
+}
+
+async fn token(
+    EndUser { scope, .. }: EndUser,
+    State(links): State<SupplierLinks>,
+    Path(SupplierLinkPath { id }): Path<SupplierLinkPath>,
+) -> Result<Answer<SupplierAccessToken>> {
+    let token = access_token(&links, &scope, id).await?;
+    Ok(Answer(SupplierAccessToken {
+        access_token: token.access_token.expose_secret().to_owned(),
+        token_type: "Bearer",
+        expires_at: token.expires_at,
+    }))
+}
+
+/// Where the browser goes, or what it shows.
+enum Back {
+    To(HeaderValue),
+    Page(&'static str),
+}
+
+impl IntoResponse for Back {
+    fn into_response(self) -> Response {
+        match self {
+            Self::To(url) => (StatusCode::SEE_OTHER, [(header::LOCATION, url)]).into_response(),
+            Self::Page(text) => {
+                let html = format!(
+                    "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>Link</title></head>\
+                     <body><p>{text}</p></body></html>"
+                );
+                Html(html).into_response()
+            }
+        }
+    }
+}
+
+impl OperationOutput for Back {
+    type Inner = ();
+    fn inferred_responses(_: &mut GenContext, _: &mut Operation) -> Vec<(Option<u16>, ApiResponse)> {
+        let schema = serde_json::json!({"type": "string"});
+        let page = typed_response("text/html", "A page that says whether the account is linked.", schema);
+        let away = ApiResponse {
+            description: "Back to the `returnUrl`, with `status=linked` or `status=failed`.".to_owned(),
+            headers: crate::http::describe::headers(&["Location"]),
+            ..ApiResponse::default()
+        };
+        vec![(Some(200), page), (Some(303), away)]
+    }
+}
+
+/// What the supplier's server sends a browser back with.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[allow(dead_code, reason = "describes the query, which is read without it")]
+struct CallbackQuery {
+    /// The state of the authorization.
+    #[schemars(length(max = 256))]
+    state: Option<String>,
+    /// The authorization code.
+    code: Option<String>,
+    /// The authorization server (RFC 9207).
+    iss: Option<String>,
+    /// Why there is no code.
+    error: Option<String>,
+}
+
+/// The query as it was sent: repeated members are an error.
+struct CallbackParameters(Parameters);
+
+impl<S: Send + Sync> FromRequestParts<S> for CallbackParameters {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self> {
+        Parameters::read(parts.uri.query().unwrap_or_default()).map(Self)
+    }
+}
+
+impl OperationInput for CallbackParameters {
+    fn operation_input(ctx: &mut GenContext, operation: &mut Operation) {
+        Query::<CallbackQuery>::operation_input(ctx, operation);
+    }
+}
+
+async fn callback(
+    _: Public,
+    State(links): State<SupplierLinks>,
+    CallbackParameters(parameters): CallbackParameters,
+) -> Result<Back> {
+    let finished = finish(&links, parameters).await?;
+    if let Some(url) = finished.return_url {
+        let is_linked = matches!(finished.outcome, Outcome::Linked);
+        if let Outcome::Failed(error) = &finished.outcome
+            && error.status().is_server_error()
+        {
+            tracing::info!(%error, "an account could not be linked");
+        }
+        return Ok(Back::To(returned(&url, is_linked)?));
+    }
+    match finished.outcome {
+        Outcome::Linked => Ok(Back::Page("Your account is linked. You can close this window.")),
+        Outcome::Refused => Ok(Back::Page("Your account was not linked. You can close this window.")),
+        Outcome::Failed(error) => Err(error),
+    }
+}
+
+fn returned(url: &str, is_linked: bool) -> Result<HeaderValue> {
+    let mut url = Url::parse(url).map_err(Error::internal)?;
+    url.query_pairs_mut().append_pair("status", if is_linked { "linked" } else { "failed" });
+    HeaderValue::try_from(String::from(url)).map_err(Error::internal)
+}
+
+/// A change of a user's permissions at the supplier.
+#[derive(Debug, Deserialize, JsonSchema)]
+struct SupplierPermissionRequest {
+    /// The user's id at the supplier.
+    #[schemars(length(max = MAX_SUB_CHARS), regex(pattern = hub_protocol::patterns::FILLED_LINE))]
+    user_sub: String,
+}
+
+/// What the service knows of that user.
+#[derive(Debug, Serialize, JsonSchema)]
+struct SupplierPermissionResponse {
+    /// The user's id at the supplier.
+    user_sub: String,
+    /// Active links to that account, which are now looked at anew.
+    links: i64,
+}
+
+/// A body that is read once it is known who has to have signed it.
+struct Unread(Request);
+
+impl<S: Send + Sync> FromRequest<S> for Unread {
+    type Rejection = std::convert::Infallible;
+
+    async fn from_request(request: Request, _: &S) -> std::result::Result<Self, Self::Rejection> {
+        Ok(Self(request))
+    }
+}
+
+impl OperationInput for Unread {
+    fn operation_input(ctx: &mut GenContext, operation: &mut Operation) {
+        Json::<SupplierPermissionRequest>::operation_input(ctx, operation);
+    }
+}
+
+async fn permission(
+    _: SignedBySupplier,
+    State(core): State<Core>,
+    State(links): State<SupplierLinks>,
+    Path(SupplierPath { supplier_uuid }): Path<SupplierPath>,
+    Unread(request): Unread,
+) -> Result<Answer<SupplierPermissionResponse>> {
+    let secret = webhook::secret(&links, supplier_uuid).await?;
+    let headers = request.headers().clone();
+    let mut held = core.bodies.arriving.hold(Holder::address(client_address::current()));
+    let bytes = body::read_json(request, &mut held).await?;
+    webhook::verify(&secret, &headers, &bytes)?;
+    let SupplierPermissionRequest { user_sub } = parse_json(&bytes)?;
+    let mut check = crate::http::check::Check::new();
+    check.required("user_sub", &user_sub, MAX_SUB_CHARS);
+    check.done()?;
+    let links = webhook::permission_changed(&links, supplier_uuid, &user_sub).await?;
+    Ok(Answer(SupplierPermissionResponse { user_sub, links }))
+}

@@ -1,0 +1,320 @@
+//! The one client for addresses that tenants choose. It resolves names itself and judges every
+//! address before it connects, so that nobody reaches this machine or its network through the
+//! service. Time and size of an answer are bounded. It follows no redirect, uses no proxy, and
+//! keeps no cookies. Nothing else may open a connection to an address of a tenant.
+
+mod addresses;
+mod failure;
+mod forbidden_log;
+mod names;
+pub mod signing;
+mod stream;
+#[cfg(test)]
+mod tests;
+mod tls;
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use axum::http::{HeaderMap, Method};
+use bytes::{Bytes, BytesMut};
+use reqwest::redirect::Policy;
+use reqwest::{Client, Url};
+use rustls::ClientConfig;
+use rustls::pki_types::{CertificateDer, ServerName};
+use tokio_rustls::TlsConnector;
+
+use self::addresses::refusal;
+pub use self::failure::{CallError, CallErrorKind};
+use self::forbidden_log::ForbiddenLog;
+use self::names::{Names, literal};
+pub use self::stream::OutgoingStream;
+use crate::config::OutgoingConfig;
+use crate::metrics::Metrics;
+
+pub const MAX_URL_BYTES: usize = 2_048;
+const MAX_IDLE_EACH_HOST: usize = 8;
+const IDLE_FOR: Duration = Duration::from_secs(30);
+const MAX_ANSWER_HEADERS: usize = 64;
+const MAX_ANSWER_HEADER_BYTES: u32 = 16 * 1024;
+const USER_AGENT: &str = concat!("hub-cloud/", env!("CARGO_PKG_VERSION"));
+
+/// A setting with which no calls can be made.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct OutgoingSettingsError(String);
+
+/// Cheap to clone.
+#[derive(Clone)]
+pub struct Outgoing(Arc<Inner>);
+
+struct Inner {
+    names: Names,
+    allow_private: bool,
+    authorities: Vec<CertificateDer<'static>>,
+    /// Made when the first call needs it: to read the authorities of the system takes a while, and
+    /// most commands make no calls.
+    clients: OnceLock<Result<Clients, CallError>>,
+    log: ForbiddenLog,
+    metrics: Metrics,
+}
+
+struct Clients {
+    http: Client,
+    tls: Arc<ClientConfig>,
+}
+
+pub struct OutgoingRequest {
+    pub method: Method,
+    /// From [`Outgoing::check_url`]; it is judged again.
+    pub url: Url,
+    pub headers: HeaderMap,
+    pub body: Bytes,
+    /// For all of it: look-up, connection, answer.
+    pub within: Duration,
+    /// What is beyond is not read.
+    pub max_response_bytes: usize,
+}
+
+#[derive(Debug)]
+pub struct OutgoingResponse {
+    pub status: u16,
+    pub headers: HeaderMap,
+    pub body: Bytes,
+    /// Whether the body is longer than what was asked for.
+    pub is_cut: bool,
+}
+
+impl std::fmt::Debug for Outgoing {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Outgoing").finish_non_exhaustive()
+    }
+}
+
+impl Outgoing {
+    pub fn new(config: &OutgoingConfig, metrics: Metrics) -> Result<Self, OutgoingSettingsError> {
+        let allow_private = config.allow_private_targets;
+        let names = Names::new(config.resolver, allow_private)
+            .map_err(|error| OutgoingSettingsError(format!("cannot read the name servers of this machine: {error}")))?;
+        Ok(Self(Arc::new(Inner {
+            names,
+            allow_private,
+            authorities: tls::authorities(config.ca.as_deref()).map_err(OutgoingSettingsError)?,
+            clients: OnceLock::new(),
+            log: ForbiddenLog::default(),
+            metrics,
+        })))
+    }
+
+    /// Whether addresses of this machine and of private networks may be called.
+    pub fn allows_private(&self) -> bool {
+        self.0.allow_private
+    }
+
+    /// A URL that a tenant gives. The message is for people. What its name resolves to is judged
+    /// when it is called.
+    pub fn check_url(&self, text: &str, schemes: &[&str]) -> Result<Url, String> {
+        if text.len() > MAX_URL_BYTES {
+            return Err(format!("must have at most {MAX_URL_BYTES} bytes"));
+        }
+        let form = || format!("must be a URL that begins with {}", list(schemes));
+        if text.trim() != text || text.chars().any(|c| c.is_control() || c.is_whitespace()) {
+            return Err("must have no spaces, line breaks or control characters".to_owned());
+        }
+        let mut url = Url::parse(text).map_err(|_| form())?;
+        let is_known = schemes.contains(&url.scheme());
+        // Without the slashes a browser would still find a host; a person would not.
+        if !is_known || !text.get(url.scheme().len()..).is_some_and(|rest| rest.starts_with("://")) {
+            return Err(form());
+        }
+        let host = url.host_str().filter(|host| !host.is_empty()).ok_or("must name a host")?;
+        let host = canonical_host(host).ok_or("has a host that is no host name or address")?;
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err("must not contain a user name or password; give them in `auth`".to_owned());
+        }
+        if url.fragment().is_some() {
+            return Err("must not have a fragment (`#...`)".to_owned());
+        }
+        if url.port() == Some(0) {
+            return Err("must not have port 0".to_owned());
+        }
+        if let Some(reason) = self.refused_as_it_stands(&host) {
+            return Err(format!("must be a public address: {host} is {reason}"));
+        }
+        // Only of http and https the parser has written the host in its one form.
+        if url.host_str() != Some(host.as_str()) {
+            url.set_host(Some(&host)).map_err(|_| "has a host that is no host name or address")?;
+        }
+        Ok(url)
+    }
+
+    /// Why a host is refused whatever name servers say.
+    fn refused_as_it_stands(&self, host: &str) -> Option<&'static str> {
+        if let Some(address) = literal(host) {
+            return refusal(address, self.0.allow_private);
+        }
+        let name = host.trim_end_matches('.');
+        let is_local = name == "localhost" || name.ends_with(".localhost");
+        (is_local && !self.0.allow_private).then_some("this machine")
+    }
+
+    pub async fn send(&self, request: OutgoingRequest) -> Result<OutgoingResponse, CallError> {
+        let host = request.url.host_str().unwrap_or_default().to_owned();
+        let within = request.within;
+        let exchange = tokio::time::timeout(within, self.exchange(request));
+        self.counted(&host, exchange.await.unwrap_or_else(|_| Err(CallError::timed_out())))
+    }
+
+    async fn exchange(&self, request: OutgoingRequest) -> Result<OutgoingResponse, CallError> {
+        let OutgoingRequest { method, url, headers, body, max_response_bytes, .. } = request;
+        // The resolver sees no literal addresses, and no other scheme has one.
+        let host = url.host_str().unwrap_or_default();
+        if let Some(reason) = self.refused_as_it_stands(host) {
+            return Err(CallError::forbidden(host, reason));
+        }
+        let http = &self.clients()?.http;
+        let sent = http.request(method, url).headers(headers).body(body).send().await;
+        let mut response = sent.map_err(|error| CallError::of_request(&error))?;
+        let mut read = BytesMut::new();
+        let mut is_cut = false;
+        while let Some(chunk) = response.chunk().await.map_err(|error| CallError::of_request(&error))? {
+            let room = max_response_bytes.saturating_sub(read.len());
+            read.extend_from_slice(chunk.get(..room.min(chunk.len())).unwrap_or_default());
+            if chunk.len() > room {
+                is_cut = true;
+                break;
+            }
+        }
+        // To drop a response that was not read to its end closes the connection.
+        let status = response.status().as_u16();
+        Ok(OutgoingResponse { status, headers: std::mem::take(response.headers_mut()), body: read.freeze(), is_cut })
+    }
+
+    /// A TCP or TLS stream, for protocols other than HTTP.
+    pub async fn connect(
+        &self,
+        host: &str,
+        port: u16,
+        tls: bool,
+        within: Duration,
+    ) -> Result<OutgoingStream, CallError> {
+        let connecting = tokio::time::timeout(within, async {
+            let name = canonical_host(host)
+                .ok_or_else(|| CallError::new(CallErrorKind::Dns, format!("{host} is no host name or address")))?;
+            if let Some(reason) = self.refused_as_it_stands(&name) {
+                return Err(CallError::forbidden(&name, reason));
+            }
+            let addresses = self.0.names.judged(&name).await?;
+            let stream = OutgoingStream::Plain(stream::open(&addresses, port).await?);
+            match tls {
+                true => self.handshake(stream, &name).await,
+                false => Ok(stream),
+            }
+        });
+        self.counted(host, connecting.await.unwrap_or_else(|_| Err(CallError::timed_out())))
+    }
+
+    /// TLS on a stream that began without it.
+    pub async fn start_tls(
+        &self,
+        stream: OutgoingStream,
+        host: &str,
+        within: Duration,
+    ) -> Result<OutgoingStream, CallError> {
+        let securing = tokio::time::timeout(within, self.handshake(stream, host)).await;
+        securing.unwrap_or_else(|_| Err(CallError::timed_out()))
+    }
+
+    async fn handshake(&self, stream: OutgoingStream, host: &str) -> Result<OutgoingStream, CallError> {
+        let OutgoingStream::Plain(stream) = stream else { return Ok(stream) };
+        let name = host.trim_start_matches('[').trim_end_matches(']').trim_end_matches('.');
+        let name = ServerName::try_from(name.to_owned())
+            .map_err(|_| CallError::new(CallErrorKind::Tls, format!("{host} is no name of a certificate")))?;
+        let connector = TlsConnector::from(self.clients()?.tls.clone());
+        let secured = connector.connect(name, stream).await.map_err(|error| CallError::securing(&error))?;
+        Ok(OutgoingStream::Tls(Box::new(secured)))
+    }
+
+    /// The text records of a name; none if it has none.
+    pub async fn txt(&self, name: &str) -> Result<Vec<String>, CallError> {
+        self.0.names.txt(name).await
+    }
+
+    fn counted<T>(&self, host: &str, result: Result<T, CallError>) -> Result<T, CallError> {
+        let kind = result.as_ref().err().map(|error| error.kind);
+        self.0.metrics.outgoing_call(kind.map_or("ok", CallErrorKind::name));
+        if kind == Some(CallErrorKind::Forbidden) && self.0.log.is_new(host) {
+            tracing::warn!(host, "a tenant's address was refused: it leads to this machine or its network");
+        }
+        result
+    }
+
+    fn clients(&self) -> Result<&Clients, CallError> {
+        self.0.clients.get_or_init(|| self.new_clients()).as_ref().map_err(Clone::clone)
+    }
+
+    fn new_clients(&self) -> Result<Clients, CallError> {
+        let unusable = |error: &dyn std::fmt::Display| {
+            tracing::error!(%error, "calls to addresses of tenants are not possible");
+            CallError::new(CallErrorKind::Tls, "the service cannot verify certificates")
+        };
+        let tls = tls::client_config(&self.0.authorities).map_err(|error| unusable(&error))?;
+        let mut https = tls.clone();
+        https.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        let http = Client::builder()
+            .tls_backend_preconfigured(https)
+            .dns_resolver(JudgedNames(self.0.names.clone()))
+            .no_proxy()
+            .redirect(Policy::none())
+            .retry(reqwest::retry::never())
+            .referer(false)
+            .no_gzip()
+            .no_brotli()
+            .no_zstd()
+            .no_deflate()
+            .user_agent(USER_AGENT)
+            .pool_max_idle_per_host(MAX_IDLE_EACH_HOST)
+            .pool_idle_timeout(IDLE_FOR)
+            .http1_max_headers(MAX_ANSWER_HEADERS)
+            .http2_max_header_list_size(MAX_ANSWER_HEADER_BYTES)
+            .tcp_nodelay(true)
+            .build()
+            .map_err(|error| unusable(&error))?;
+        Ok(Clients { http, tls: Arc::new(tls) })
+    }
+}
+
+/// What the HTTP client resolves names with.
+struct JudgedNames(Names);
+
+impl reqwest::dns::Resolve for JudgedNames {
+    fn resolve(&self, name: reqwest::dns::Name) -> reqwest::dns::Resolving {
+        let names = self.0.clone();
+        Box::pin(async move {
+            let addresses = names.judged(name.as_str()).await?;
+            let addresses: reqwest::dns::Addrs = Box::new(addresses.into_iter().map(|address| (address, 0).into()));
+            Ok(addresses)
+        })
+    }
+}
+
+/// The one form of a host that URLs of http have: what is a number in any notation becomes an
+/// address, and other scripts become ASCII.
+fn canonical_host(host: &str) -> Option<String> {
+    if host.is_empty() || host.contains(['/', '\\', '?', '#', '@', ' ']) {
+        return None;
+    }
+    // Within a URL: a bare host of IPv6 has brackets.
+    let host = match host.contains(':') && !host.starts_with('[') {
+        true => format!("[{host}]"),
+        false => host.to_owned(),
+    };
+    let url = Url::parse(&format!("https://{host}/")).ok()?;
+    let is_host = url.port().is_none() && url.path() == "/" && url.username().is_empty();
+    url.host_str().filter(|_| is_host).map(str::to_owned)
+}
+
+fn list(schemes: &[&str]) -> String {
+    let schemes: Vec<String> = schemes.iter().map(|scheme| format!("`{scheme}://`")).collect();
+    schemes.join(" or ")
+}

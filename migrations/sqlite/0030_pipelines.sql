@@ -1,0 +1,129 @@
+-- Data pipelines: what is sent where, and how far. The PostgreSQL twin of this file has the same
+-- tables, columns and indexes.
+
+-- secret_hint is the end of the signing secret. The previous signing secret signs as well until
+-- previous_secret_until.
+CREATE TABLE pipelines (
+    pipeline_uuid BLOB PRIMARY KEY,
+    tenant_uuid BLOB NOT NULL REFERENCES tenants (tenant_uuid),
+    name TEXT NOT NULL,
+    description TEXT,
+    enabled INTEGER NOT NULL,
+    revision INTEGER NOT NULL,
+    sealed_signing_secret BLOB,
+    secret_hint TEXT,
+    sealed_previous_secret BLOB,
+    previous_secret_until TEXT,
+    created_at TEXT NOT NULL,
+    updated_at TEXT NOT NULL
+) STRICT;
+CREATE INDEX pipelines_tenant ON pipelines (tenant_uuid, created_at, pipeline_uuid);
+
+-- What a pipeline was and is. definition is JSON without secrets; sealed_auth is JSON.
+CREATE TABLE pipeline_revisions (
+    revision_uuid BLOB PRIMARY KEY,
+    pipeline_uuid BLOB NOT NULL REFERENCES pipelines (pipeline_uuid) ON DELETE CASCADE,
+    revision INTEGER NOT NULL,
+    definition TEXT NOT NULL,
+    sealed_auth BLOB,
+    created_at TEXT NOT NULL,
+    UNIQUE (pipeline_uuid, revision)
+) STRICT;
+
+-- A position in the log of a tenant's BLE events. LIVE: the pipeline itself. REPLAY: from start_id
+-- to until_id once more. RETRY: dead letters that are to be sent again.
+-- Events up to cursor are settled; of those after it, the ranges in settled_ahead. planned holds
+-- the ends of the batches that may be under way.
+-- status: RUNNING, OPEN_CIRCUIT, SUSPENDED, DISABLED; FINISHED and CANCELLED of replays. A change
+-- by an operator raises epoch, as a change of the owner does: what was done under a lower one is
+-- not stored.
+-- snapshot is the state of the steps after snapshot_id. Events after lost_from up to lost_to were
+-- deleted before they were sent.
+CREATE TABLE pipeline_lanes (
+    lane_uuid BLOB PRIMARY KEY,
+    pipeline_uuid BLOB NOT NULL REFERENCES pipelines (pipeline_uuid) ON DELETE CASCADE,
+    tenant_uuid BLOB NOT NULL REFERENCES tenants (tenant_uuid),
+    kind TEXT NOT NULL,
+    status TEXT NOT NULL,
+    start_id INTEGER NOT NULL,
+    until_id INTEGER,
+    cursor INTEGER NOT NULL,
+    settled_ahead TEXT,
+    planned TEXT,
+    dead_letters_only INTEGER NOT NULL,
+    failures INTEGER NOT NULL,
+    next_attempt_at TEXT,
+    failing_since TEXT,
+    last_error TEXT,
+    last_delivered_at TEXT,
+    lost_from INTEGER,
+    lost_to INTEGER,
+    snapshot BLOB,
+    snapshot_id INTEGER,
+    events INTEGER NOT NULL,
+    owner BLOB,
+    epoch INTEGER NOT NULL,
+    -- Settlements that were stored under this epoch: one is stored once.
+    settlements INTEGER NOT NULL DEFAULT 0,
+    created_at TEXT NOT NULL,
+    finished_at TEXT
+) STRICT;
+CREATE INDEX pipeline_lanes_pipeline ON pipeline_lanes (pipeline_uuid, kind, created_at);
+CREATE INDEX pipeline_lanes_tenant ON pipeline_lanes (tenant_uuid, kind);
+CREATE INDEX pipeline_lanes_working ON pipeline_lanes (owner, lane_uuid) WHERE status IN ('RUNNING', 'OPEN_CIRCUIT');
+CREATE INDEX pipeline_lanes_failing ON pipeline_lanes (failing_since) WHERE failing_since IS NOT NULL;
+
+-- The replicas that work on lanes. Each raises its beats; a lane whose owner has stopped doing so
+-- gets another owner. No clock is compared.
+CREATE TABLE pipeline_replicas (
+    replica_uuid BLOB PRIMARY KEY,
+    beats INTEGER NOT NULL,
+    beaten_at TEXT NOT NULL
+) STRICT;
+
+-- Attempts to deliver a message. event_ids are the differences of the ids, as JSON; null for one
+-- event.
+CREATE TABLE pipeline_deliveries (
+    delivery_id INTEGER PRIMARY KEY,
+    tenant_uuid BLOB NOT NULL,
+    pipeline_uuid BLOB NOT NULL,
+    revision INTEGER NOT NULL,
+    status TEXT NOT NULL,
+    first_event_id INTEGER NOT NULL,
+    last_event_id INTEGER NOT NULL,
+    events INTEGER NOT NULL,
+    event_ids TEXT,
+    attempt INTEGER NOT NULL,
+    response_status INTEGER,
+    response_body TEXT,
+    error TEXT,
+    duration_millis INTEGER NOT NULL,
+    started_at TEXT NOT NULL
+) STRICT;
+CREATE INDEX pipeline_deliveries_tenant ON pipeline_deliveries (tenant_uuid, started_at);
+CREATE INDEX pipeline_deliveries_pipeline ON pipeline_deliveries (pipeline_uuid, started_at);
+
+-- Messages that the receiver refused, or that a step could not make. payload is the first event as
+-- it was. message_id is that of the message, for retries. retry is ORIGINAL or CURRENT: the
+-- revision to send it again with.
+CREATE TABLE dead_letters (
+    dlq_id INTEGER PRIMARY KEY AUTOINCREMENT,
+    tenant_uuid BLOB NOT NULL REFERENCES tenants (tenant_uuid),
+    pipeline_uuid BLOB NOT NULL REFERENCES pipelines (pipeline_uuid) ON DELETE CASCADE,
+    revision INTEGER NOT NULL,
+    message_id TEXT NOT NULL,
+    first_event_id INTEGER NOT NULL,
+    last_event_id INTEGER NOT NULL,
+    events INTEGER NOT NULL,
+    event_ids TEXT,
+    payload TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    response_status INTEGER,
+    attempts INTEGER NOT NULL,
+    retry TEXT,
+    created_at TEXT NOT NULL
+) STRICT;
+CREATE INDEX dead_letters_pipeline ON dead_letters (pipeline_uuid, dlq_id);
+CREATE INDEX dead_letters_events ON dead_letters (tenant_uuid, last_event_id);
+CREATE INDEX dead_letters_retried ON dead_letters (pipeline_uuid, dlq_id) WHERE retry IS NOT NULL;
+CREATE INDEX dead_letters_age ON dead_letters (created_at);

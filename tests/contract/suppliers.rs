@@ -1,0 +1,84 @@
+//! Suppliers of the world: their OAuth configurations, and links to them.
+
+use hub_cloud::db::sql;
+use hub_cloud::outgoing::signing::service_signature;
+use hub_cloud::sealing::stored::SUPPLIER_ACCESS_TOKEN;
+use hub_tests::Call;
+use reqwest::RequestBuilder;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::document::Operation;
+use super::world::{SAMPLES, World};
+
+impl World {
+    /// Both tenants have an OAuth configuration in force.
+    pub async fn configure_suppliers(&self) {
+        for tenant in [&self.tenant, &self.other] {
+            let mut body = SAMPLES["PUT /tenant/supplier-oauth-config"].clone();
+            body["supplier_uuid"] = json!(tenant.tenant_uuid);
+            self.admin.put("/platform/supplier-oauth-configs").json(&body).call().await.expect(200);
+        }
+    }
+
+    /// The first tenant, as a supplier whose authorization server need not be asked for anything.
+    pub async fn linkable(&self) -> Value {
+        let mut body = SAMPLES["PUT /platform/supplier-oauth-configs"].clone();
+        body["supplier_uuid"] = json!(self.tenant.tenant_uuid);
+        self.admin.put("/platform/supplier-oauth-configs").json(&body).call().await.expect(200);
+        json!(self.tenant.tenant_uuid)
+    }
+
+    /// What a supplier sends a browser back with whose user did not agree.
+    pub async fn refusal(&self) -> String {
+        let body = json!({"supplierUuid": self.linkable().await});
+        let begun: Value =
+            self.tenant.client.post("/app/supplier-link/authorize").json(&body).call().await.expect(200).data();
+        format!("error=access_denied&state={}", begun["state"].as_str().expect("a state"))
+    }
+
+    /// A link of the first tenant's owner, who has no other.
+    pub async fn supplier_link(&self) -> i64 {
+        let now = self.app.app.clock.now();
+        let link_uuid = Uuid::new_v4();
+        let sealed = self.app.app.sealer.seal(SUPPLIER_ACCESS_TOKEN, &link_uuid.to_string(), b"a supplier's token");
+        let mut tx = self.app.app.db.begin().await.expect("a transaction");
+        sql("DELETE FROM supplier_links").execute(&mut tx).await.expect("a deletion");
+        let id = sql("INSERT INTO supplier_links (link_uuid, tenant_uuid, user_uuid, user_sub, \
+             scope, status, token_auth, sealed_access_token, version, linked_at, expires_at) \
+             VALUES ($1, $2, $3, 'ada', 'openid', 'ACTIVE', 'NONE', $4, 1, $5, $6) \
+             RETURNING supplier_link_id")
+        .bind(link_uuid)
+        .bind(self.tenant.tenant_uuid)
+        .bind(self.tenant.owner.login.user_uuid)
+        .bind(sealed)
+        .bind(now)
+        .bind(now.plus_secs(3600))
+        .scalar(&mut tx)
+        .await
+        .expect("a row");
+        tx.commit_unaudited("a test's own set-up").await.expect("a commit");
+        id
+    }
+
+    /// The signature of a body that a supplier sends, if the operation asks for one.
+    pub fn signed(operation: &Operation, request: RequestBuilder, body: &[u8]) -> RequestBuilder {
+        let secret = SAMPLES["PUT /tenant/supplier-oauth-config"]["registration_shared_secret"].as_str();
+        match operation.access() {
+            "hmac" => {
+                let signature = service_signature(secret.expect("a secret").as_bytes(), body);
+                request.header("x-service-signature", signature)
+            }
+            _ => request,
+        }
+    }
+
+    /// A change of the first tenant's OAuth configuration that waits.
+    pub async fn approval(&self) -> String {
+        let body = &SAMPLES["PUT /tenant/supplier-oauth-config"];
+        self.tenant.client.put("/tenant/supplier-oauth-config").json(body).call().await.expect(200);
+        let waiting: Value =
+            self.admin.get("/platform/supplier-oauth-configs/approvals").call().await.expect(200).data();
+        waiting[0]["id"].to_string()
+    }
+}
