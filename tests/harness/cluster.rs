@@ -29,8 +29,7 @@ impl Cluster {
             return None;
         };
         let dir = tempfile::tempdir().expect("a directory");
-        let port =
-            std::net::TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port").port();
+        let port = crate::ports::lasting();
         let cluster = Self { programs, dir, port };
         if is_root() {
             run(Command::new("chown").arg("postgres").arg(cluster.dir.path()));

@@ -61,7 +61,7 @@ impl Provider {
             crate::skip("logging in at a certified provider", "node and `npm ci` in tests/system/oidc");
             return None;
         }
-        let mut provider = Self { process: Self::spawn("0"), url: String::new() };
+        let mut provider = Self { process: Self::spawn(&crate::ports::lasting().to_string()), url: String::new() };
         provider.url = provider.process.url().await;
         Some(provider)
     }

@@ -14,6 +14,7 @@ pub mod hub;
 pub mod issuer;
 pub mod mail;
 pub mod people;
+pub mod ports;
 pub mod postgres;
 pub mod process;
 pub mod receiver;

@@ -44,7 +44,7 @@ impl MailServer {
     }
 
     async fn started(is_plain: bool) -> Option<Self> {
-        let server = Self::spawn(0, is_plain).await;
+        let server = Self::spawn(crate::ports::lasting(), is_plain).await;
         if server.is_none() {
             crate::skip("mail tests", "a mail server (openssl, python3-venv, and aiosmtpd from PyPI)");
         }

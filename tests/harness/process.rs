@@ -14,6 +14,7 @@ use tokio::process::{Child, Command};
 use tokio::sync::watch;
 
 use crate::databases::Backend;
+use crate::ports;
 use crate::postgres::Database;
 
 /// The longest time a start may need.
@@ -128,6 +129,11 @@ pub struct Cloud {
     _database: Option<Database>,
 }
 
+/// An address of its own, also while it is stopped.
+fn address() -> String {
+    format!("127.0.0.1:{}", ports::lasting())
+}
+
 impl Cloud {
     pub async fn start(backend: Backend, settings: &[&str]) -> Self {
         Self::start_in(backend, settings, &[]).await
@@ -146,7 +152,7 @@ impl Cloud {
         if let Some(database) = &database {
             settings.extend(["--database-url".to_owned(), database.url.clone()]);
         }
-        let mut process = Self::spawn(&data_dir, &settings, &environment, "127.0.0.1:0");
+        let mut process = Self::spawn(&data_dir, &settings, &environment, &address());
         let url = process.url().await;
         Self { process, url, data_dir, settings, environment, _database: database }
     }
@@ -164,7 +170,7 @@ impl Cloud {
     pub async fn replica_of(other: &Self) -> Self {
         let data_dir = tempfile::tempdir().expect("a directory");
         let (settings, environment) = (other.settings.clone(), other.environment.clone());
-        let mut process = Self::spawn(&data_dir, &settings, &environment, "127.0.0.1:0");
+        let mut process = Self::spawn(&data_dir, &settings, &environment, &address());
         let url = process.url().await;
         Self { process, url, data_dir, settings, environment, _database: None }
     }

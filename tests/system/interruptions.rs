@@ -160,7 +160,7 @@ async fn jetstream(client: &async_nats::Client, subject: String, body: Value) ->
 on_each_database!(a_broker_that_is_killed_misses_nothing);
 async fn a_broker_that_is_killed_misses_nothing(backend: Backend) {
     let dir = tempfile::tempdir().expect("a directory");
-    let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port").port();
+    let port = hub_tests::ports::lasting();
     let url = format!("nats://127.0.0.1:{port}");
     let Some(mut broker) = nats(dir.path(), port) else { return };
     let stream =

@@ -44,8 +44,15 @@ impl Source {
         self.bound_hubs || !self.hub_uuids.is_empty()
     }
 
-    /// Whether it takes an event. `event` is the event as lists show it; `bound` has the hub if a
-    /// bundle has bound the pipeline to it.
+    /// Whether it may take an event, as far as that is known without reading it. `bound` has the
+    /// hub if a bundle has bound the pipeline to it.
+    pub fn may_select(&self, hub_uuid: HubUuid, bound: &HashSet<HubUuid>, device_instance_id: Option<i64>) -> bool {
+        (!self.is_limited_to_hubs() || self.hub_uuids.contains(&hub_uuid) || bound.contains(&hub_uuid))
+            && (self.device_instance_ids.is_empty()
+                || device_instance_id.is_some_and(|id| self.device_instance_ids.contains(&id)))
+    }
+
+    /// Whether it takes an event. `event` is the event as lists show it.
     pub fn selects(
         &self,
         hub_uuid: HubUuid,
@@ -59,9 +66,7 @@ impl Source {
             let names = measurements.into_iter().flatten().filter_map(|one| one.get("quantity")?.as_str());
             names.into_iter().any(|name| self.quantities.iter().any(|wanted| wanted == name))
         };
-        (!self.is_limited_to_hubs() || self.hub_uuids.contains(&hub_uuid) || bound.contains(&hub_uuid))
-            && (self.device_instance_ids.is_empty()
-                || device_instance_id.is_some_and(|id| self.device_instance_ids.contains(&id)))
+        self.may_select(hub_uuid, bound, device_instance_id)
             && (self.device_uuids.is_empty() || model().is_some_and(|uuid| self.device_uuids.contains(&uuid)))
             && self.known.is_none_or(|known| model().is_some() == known)
             && (self.quantities.is_empty() || has_quantity())

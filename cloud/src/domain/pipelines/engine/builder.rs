@@ -230,7 +230,7 @@ impl Builder {
         let is_wanted = |event: &Arc<LogEvent>| {
             let selects =
                 |input: &Input| source.selects(input.hub_uuid, &bound, input.device_instance_id, &input.event);
-            event.input().is_some_and(selects)
+            event.may_be_of(source, &bound) && event.input().is_some_and(selects)
         };
         events.retain(is_wanted);
         if let Some(route) = self.feed.route().await? {

@@ -12,6 +12,7 @@ use tokio::sync::{mpsc, watch};
 use uuid::Uuid;
 
 use super::super::definition::{Source, input_of};
+use super::workers::Workers;
 use crate::bus::Subscription;
 use crate::core::Core;
 use crate::db::LogRange;
@@ -57,6 +58,11 @@ impl LogEvent {
         self.stored.is_for(route, pipeline_uuid, device_uuid)
     }
 
+    /// Whether a source may select it, as far as that is known without reading it.
+    pub fn may_be_of(&self, source: &Source, bound: &HashSet<HubUuid>) -> bool {
+        source.may_select(self.stored.hub_uuid, bound, self.stored.device_instance_id)
+    }
+
     pub fn id(&self) -> i64 {
         self.stored.ble_event_id
     }
@@ -95,6 +101,7 @@ pub struct Feeds(Arc<Inner>);
 struct Inner {
     core: Core,
     main: Handle,
+    workers: Workers,
     follower: Follower,
     tenants: Mutex<HashMap<TenantUuid, Weak<Feed>>>,
     recent_bytes: AtomicUsize,
@@ -137,9 +144,9 @@ struct Page {
 }
 
 impl Feeds {
-    pub fn new(core: Core, follower: Follower) -> Self {
-        let main = Handle::current();
-        Self(Arc::new(Inner { core, main, follower, tenants: Mutex::default(), recent_bytes: AtomicUsize::new(0) }))
+    pub fn new(core: Core, follower: Follower, workers: Workers) -> Self {
+        let (main, tenants, recent_bytes) = (Handle::current(), Mutex::default(), AtomicUsize::new(0));
+        Self(Arc::new(Inner { core, main, workers, follower, tenants, recent_bytes }))
     }
 
     fn tenants(&self) -> MutexGuard<'_, HashMap<TenantUuid, Weak<Feed>>> {
@@ -199,8 +206,10 @@ impl Feeds {
                 biased;
                 () = core.shutdown.cancelled() => return,
                 Some(commits) = queued.recv() => {
-                    for commit in commits {
-                        self.add(commit);
+                    let feeds = self.clone();
+                    let added = self.0.workers.spawn(async move { commits.into_iter().for_each(|one| feeds.add(one)) });
+                    if let Err(error) = added.await {
+                        tracing::error!(%error, "commits could not be added to the logs; lanes read them from the database");
                     }
                 }
                 Some(text) = announcements.recv() => {
@@ -272,7 +281,7 @@ impl Feed {
         if events.is_empty() || !source.is_limited_to_hubs() {
             return Ok(HashSet::new());
         }
-        let hubs = events.iter().filter_map(|event| event.input().map(|input| input.hub_uuid));
+        let hubs = events.iter().map(|event| event.stored.hub_uuid);
         let hubs: HashSet<HubUuid> = hubs.filter(|hub_uuid| !source.hub_uuids.contains(hub_uuid)).collect();
         let mut known = self.bound.lock().await;
         let is_unknown = |hub: &&HubUuid| known.read_at.get(hub).is_none_or(|at| at.elapsed() >= ROUTE_AGE);

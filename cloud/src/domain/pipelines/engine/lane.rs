@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use hub_protocol::Timestamp;
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::super::LaneStatus;
@@ -21,7 +21,6 @@ use super::settle::{Advance, DeadLetter, Delivery, Done, MAX_UNSETTLED};
 use super::shared::{NextAttempt, Shared, judge};
 use super::slots::{Slot, Turn};
 use crate::destinations::{self, Attempt, Failure};
-use crate::error::Result;
 
 /// How often the state of the steps is stored.
 const SNAPSHOT_INTERVAL: Duration = Duration::from_secs(5);
@@ -65,6 +64,8 @@ enum Next {
     At(Instant),
     /// Nothing until an event is committed.
     Events,
+    /// Build the next batch, and store its plan, while one is under way.
+    Prepare,
     /// Nothing until a message that is under way has ended.
     Ends,
     /// The lane has ended.
@@ -87,6 +88,8 @@ struct Work {
     under_way: FuturesUnordered<BoxFuture<'static, Ended>>,
     /// Messages that may be under way at a time.
     width: usize,
+    /// Told when the plan of a batch that waits is stored.
+    planned: Option<oneshot::Receiver<()>>,
     done: Done,
     events: i64,
     has_news: bool,
@@ -105,6 +108,7 @@ impl Lane {
             lane: self,
             under_way: FuturesUnordered::new(),
             width: 1,
+            planned: None,
             done: Done::default(),
             events: 0,
             has_news: false,
@@ -143,6 +147,7 @@ impl Work {
                     slot = None;
                     self.work(slot_of).await;
                 }
+                () = std::future::ready(()), if matches!(next, Next::Prepare) => self.prepare().await,
                 () = until(&next) => {}
                 changed = self.lane.head.changed(), if matches!(next, Next::Events | Next::At(_)) => {
                     if changed.is_err() {
@@ -176,10 +181,15 @@ impl Work {
             return Next::Over;
         }
         let most = if lane.health.failures > 0 || lane.builder.compiled.delivery.ordered { 1 } else { self.width };
-        if self.under_way.len() >= most || lane.progress.len() >= MAX_UNSETTLED {
+        if lane.progress.len() >= MAX_UNSETTLED {
             return Next::Ends;
         }
         let now = Instant::now();
+        if self.under_way.len() >= most {
+            let has_batch = lane.builder.is_batched() && lane.builder.has_more() && lane.builder.has_batch();
+            let may_build = !lane.progress.has_waiting() && lane.health.failures == 0 && self.rests_until.is_none();
+            return if has_batch && may_build { Next::Prepare } else { Next::Ends };
+        }
         if let Some(until) = self.rests_until.take_if(|until| *until > now) {
             self.rests_until = Some(until);
             return Next::At(until);
@@ -208,21 +218,14 @@ impl Work {
     /// Sends the first message that waits, or builds one and sends it.
     async fn work(&mut self, slot: Slot) {
         if !self.lane.progress.has_waiting() {
-            match self.build().await {
-                Ok(true) => {}
-                Ok(false) => return,
-                Err(error) => {
-                    tracing::debug!(%error, "a log cannot be read; its pipelines try again");
-                    self.rests_until = Some(Instant::now() + REST);
-                    return;
-                }
-            }
+            self.build().await;
         }
         let Some((to, parcel, attempt_number)) = self.lane.progress.start() else { return };
         slot.charge(parcel.bytes);
         // What may have been sent has to be known before it is sent: a batch would else be another
         // one after a restart.
-        let planned = self.lane.builder.is_batched().then(|| self.put());
+        let is_batched = self.lane.builder.is_batched();
+        let planned = is_batched.then(|| self.planned.take().unwrap_or_else(|| self.plan()));
         let (shared, identity) = (self.lane.shared.clone(), self.lane.identity.clone());
         let compiled = self.lane.builder.compiled.clone();
         self.under_way.push(Box::pin(async move {
@@ -249,10 +252,22 @@ impl Work {
         }));
     }
 
-    /// Returns whether there is a message to send.
-    async fn build(&mut self) -> Result<bool> {
+    async fn prepare(&mut self) {
+        self.build().await;
+        if self.lane.progress.has_waiting() {
+            self.planned = Some(self.plan());
+        }
+    }
+
+    /// Reads on and makes the next message, if there is one.
+    async fn build(&mut self) {
         let now = self.lane.shared.core.clock.now();
-        match self.lane.builder.next(now).await? {
+        let built = self.lane.builder.next(now).await.unwrap_or_else(|error| {
+            tracing::debug!(%error, "a log cannot be read; its pipelines try again");
+            self.rests_until = Some(Instant::now() + REST);
+            Built::Nothing
+        });
+        match built {
             Built::Units(units) => {
                 self.waiting_since = None;
                 for unit in units {
@@ -270,7 +285,13 @@ impl Work {
         if self.snapshot.is_none() && self.snapshot_at.elapsed() >= SNAPSHOT_INTERVAL {
             self.snapshot = self.lane.builder.snapshot();
         }
-        Ok(self.lane.progress.has_waiting())
+    }
+
+    /// Puts the plan of the batches that wait. They are sent when it is stored.
+    fn plan(&mut self) -> oneshot::Receiver<()> {
+        let planned = self.put();
+        self.lane.shared.settler.hurry();
+        planned
     }
 
     fn advance(&mut self) {
@@ -334,7 +355,7 @@ impl Work {
     }
 
     /// Puts what was done to be stored.
-    fn put(&mut self) -> tokio::sync::oneshot::Receiver<()> {
+    fn put(&mut self) -> oneshot::Receiver<()> {
         self.has_news = false;
         let lane = &self.lane;
         let is_over = lane.builder.is_finished() && lane.progress.len() == 0;

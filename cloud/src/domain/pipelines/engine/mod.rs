@@ -72,14 +72,15 @@ impl Engine {
         let core = pipelines.core.clone();
         // The bus announces what other replicas commit.
         let (follower, queued): (_, Queued) = commits.follower(false);
-        let feeds = Feeds::new(core.clone(), follower);
+        let workers = Workers::default();
+        let feeds = Feeds::new(core.clone(), follower, workers.clone());
         let (keep, subscription) = feeds.clone().keep(queued);
         let shared = Shared {
             feeds,
             slots: Slots::new(core.config.delivery_slots),
             settler: Settler::new(core.clone()),
             connections: Arc::default(),
-            workers: Workers::default(),
+            workers,
             core,
         };
         let engine = Self {

@@ -22,8 +22,9 @@ use crate::destinations::Attempt;
 use crate::domain::delivery_status::event_ids;
 use crate::error::Result;
 
-/// The time from one transaction to the next.
+/// The time from one transaction to the next, and when somebody waits for it.
 const INTERVAL: Duration = Duration::from_millis(60);
+const SHORTEST_INTERVAL: Duration = Duration::from_millis(5);
 const FIRST_RETRY: Duration = Duration::from_millis(100);
 const LAST_RETRY: Duration = Duration::from_secs(3);
 /// Deliveries that may wait to be stored, of all lanes.
@@ -188,14 +189,15 @@ struct Inner {
     pending: Mutex<HashMap<Uuid, Pending>>,
     waiting: AtomicUsize,
     wake: Notify,
+    hurry: Notify,
     stored: Notify,
 }
 
 impl Settler {
     pub fn new(core: Core) -> Self {
-        let pending = Mutex::default();
-        let (wake, stored) = (Notify::new(), Notify::new());
-        Self(Arc::new(Inner { core, pending, waiting: AtomicUsize::new(0), wake, stored }))
+        let (wake, hurry, stored) = (Notify::new(), Notify::new(), Notify::new());
+        let (pending, waiting) = (Mutex::default(), AtomicUsize::new(0));
+        Self(Arc::new(Inner { core, pending, waiting, wake, hurry, stored }))
     }
 
     fn pending(&self) -> MutexGuard<'_, HashMap<Uuid, Pending>> {
@@ -228,6 +230,11 @@ impl Settler {
         receiver
     }
 
+    /// Stores what was put soon: somebody waits for it.
+    pub fn hurry(&self) {
+        self.0.hurry.notify_one();
+    }
+
     /// Waits until there is room for more deliveries.
     pub async fn room(&self) {
         loop {
@@ -249,7 +256,7 @@ impl Settler {
             if !is_ending {
                 tokio::select! {
                     () = ended.cancelled() => {}
-                    () = self.0.wake.notified() => tokio::time::sleep(INTERVAL.saturating_sub(last_at.elapsed())).await,
+                    () = self.0.wake.notified() => self.gather(last_at).await,
                 }
             }
             last_at = Instant::now();
@@ -284,6 +291,16 @@ impl Settler {
                     tokio::time::sleep(retry).await;
                     retry = (retry * 2).min(LAST_RETRY);
                 }
+            }
+        }
+    }
+
+    /// Lets other lanes put theirs, for as long as nobody waits.
+    async fn gather(&self, last_at: Instant) {
+        tokio::select! {
+            () = tokio::time::sleep(INTERVAL.saturating_sub(last_at.elapsed())) => {}
+            () = self.0.hurry.notified() => {
+                tokio::time::sleep(SHORTEST_INTERVAL.saturating_sub(last_at.elapsed())).await;
             }
         }
     }
