@@ -75,8 +75,7 @@ impl Linking {
 
     /// The browser comes back.
     pub async fn come_back(&self, query: &[(&str, &str)]) -> Reply {
-        let http = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none());
-        let client = Client { http: http.build().expect("a client"), ..self.app.client() };
+        let client = self.app.client().without_redirects();
         let mut url = Url::parse(&format!("{}/auth/supplier-link/callback", self.app.url)).expect("a URL");
         url.query_pairs_mut().extend_pairs(query);
         client.get(&format!("{}?{}", url.path(), url.query().unwrap_or_default())).call().await

@@ -1,6 +1,7 @@
 //! Benches of the whole product. Each prints its figure as a ratio to a raw limit that is measured
 //! in the same run, because machines differ and the ratio does not. Run all with `tests/bench/run`.
 
+mod app_user;
 mod audit;
 mod auth;
 mod decode;
@@ -23,6 +24,7 @@ mod script;
 mod service;
 mod steps;
 mod stream;
+mod token;
 mod waiter;
 mod wire;
 
@@ -43,6 +45,8 @@ usage: bench [NAME...] [--backend sqlite|postgres] [--full]
                 commit to receipt, also beside a dead receiver; and uploads beside pipelines
   desired       hubs that wait for their desired state: memory, CPU, and the time until one has a job
   expansion     claims that bring a bundle of 20 apps, 50 device models and 10 pipelines, beside claims that bring nothing
+  app-user      the devices of a person who has a thousand among a million, beside a look-up by primary key
+  token         a thousand readers at once of a supplier's token that expires, beside readers of a fresh one
   scan-config   time until a waiting fleet has a changed catalog, and uploads meanwhile, beside uploads before and after
   auth          what knowing and allowing a caller adds to a request, beside the same request without
   audit         filtered pages of a million audit entries, beside a look-up by primary key
@@ -71,7 +75,7 @@ fn main() {
         match argument.as_str() {
             "ingest" | "decode" | "recognise" | "decoding" | "deliver" | "group-commit" | "retention" | "stream"
             | "desired" | "scan-config" | "script" | "steps" | "auth" | "audit" | "history" | "memory"
-            | "reprocess" | "expansion" | "release" | "start" => {
+            | "reprocess" | "app-user" | "token" | "expansion" | "release" | "start" => {
                 names.push(argument);
             }
             "--full" => is_full = true,
@@ -130,6 +134,12 @@ fn main() {
             }
             if wanted("expansion") {
                 expansion::run(backend).await;
+            }
+            if wanted("app-user") {
+                app_user::run(backend).await;
+            }
+            if wanted("token") {
+                token::run(backend).await;
             }
             if wanted("scan-config") {
                 scan_config::run(backend).await;

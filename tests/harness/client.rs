@@ -35,6 +35,13 @@ impl Client {
         Self { http, url: url.to_owned(), headers: HeaderMap::new() }
     }
 
+    /// The same caller, to whom redirects are answers.
+    pub fn without_redirects(&self) -> Self {
+        let http = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none());
+        let http = http.timeout(Duration::from_secs(60)).build().expect("a client");
+        Self { http, ..self.clone() }
+    }
+
     /// The same caller at another replica.
     pub fn at(&self, url: &str) -> Self {
         Self { url: url.to_owned(), ..self.clone() }

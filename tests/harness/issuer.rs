@@ -95,6 +95,12 @@ impl Provider {
         reply.json()["exchanges"].as_u64().expect("a number")
     }
 
+    /// From now on its answers to clients leave so much later.
+    pub async fn hold(&self, time: Duration) {
+        let path = format!("/test/hold?millis={}", time.as_millis());
+        Client::new(&self.url).post(&path).call().await.expect(200);
+    }
+
     /// The configuration of a tenant whose authorization server it is.
     pub fn supplier_config(&self) -> Value {
         json!({

@@ -5,6 +5,7 @@ mod deliveries;
 mod interruptions;
 mod login;
 mod outage;
+mod supplier_link_kills;
 mod supplier_links;
 
 use hub_tests::{Call, Client};

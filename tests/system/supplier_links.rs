@@ -65,8 +65,7 @@ impl World {
     }
 
     async fn come_back(&self, back: &Url) -> Reply {
-        let http = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none());
-        let client = Client { http: http.build().expect("a client"), ..self.app.client() };
+        let client = self.app.client().without_redirects();
         client.get(&format!("{CALLBACK}?{}", back.query().expect("an answer"))).call().await
     }
 

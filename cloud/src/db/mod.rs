@@ -37,6 +37,16 @@ pub use sql::{Arg, DbRow, Direction, MAX_COUNT, Slice, Sql, sql};
 /// How long a request waits for a connection before it is answered 503.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(3);
 
+/// The same for a connection to read with in the background.
+const BACKGROUND_ACQUIRE_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Background connections to PostgreSQL.
+const BACKGROUND_CONNECTIONS: u32 = 4;
+
+/// SQLite's write-ahead log can only begin anew while nobody reads an older state. Whoever reads
+/// all the time in the background leaves it this long between two reads.
+const BACKGROUND_PAUSE: Duration = Duration::from_millis(10);
+
 /// Transactions that may wait for SQLite's one writing connection.
 const MAX_WAITING: usize = 1024;
 
@@ -164,6 +174,38 @@ impl Db {
         Ok(Self::Sqlite { writer, reader, lane: Lane::new() })
     }
 
+    /// The same database with a few connections of its own to read with, for those who read a lot
+    /// and must not hold up requests. Connections are opened by the threads that use it, and the
+    /// threads that SQLite works on have the priority of these.
+    pub fn background(&self) -> Self {
+        match self {
+            Self::Postgres(pool) => {
+                let pool = PgPoolOptions::new()
+                    .max_connections(BACKGROUND_CONNECTIONS)
+                    .acquire_timeout(BACKGROUND_ACQUIRE_TIMEOUT)
+                    .idle_timeout(Duration::from_secs(60))
+                    .connect_lazy_with(PgConnectOptions::clone(&pool.connect_options()));
+                Self::Postgres(pool)
+            }
+            Self::Sqlite { writer, reader, lane } => {
+                let options = SqliteConnectOptions::clone(&reader.connect_options());
+                let reader = SqlitePoolOptions::new()
+                    .max_connections(1)
+                    .acquire_timeout(BACKGROUND_ACQUIRE_TIMEOUT)
+                    .idle_timeout(Duration::from_secs(60))
+                    .after_release(|_, _| {
+                        Box::pin(async {
+                            tokio::time::sleep(BACKGROUND_PAUSE).await;
+                            Ok(true)
+                        })
+                    })
+                    // What is read once need not be remembered.
+                    .connect_lazy_with(options.pragma("cache_size", "-2048"));
+                Self::Sqlite { writer: writer.clone(), reader, lane: lane.clone() }
+            }
+        }
+    }
+
     pub fn dialect(&self) -> Dialect {
         match self {
             Self::Postgres(_) => Dialect::Postgres,
@@ -259,12 +301,17 @@ impl Db {
 
     /// Closes all connections. On SQLite this also checkpoints the write-ahead log.
     pub async fn close(&self) {
+        self.close_readers().await;
+        if let Self::Sqlite { writer, .. } = self {
+            writer.close().await;
+        }
+    }
+
+    /// Closes what [`Db::background`] has opened, and nothing else.
+    pub async fn close_readers(&self) {
         match self {
             Self::Postgres(pool) => pool.close().await,
-            Self::Sqlite { writer, reader, .. } => {
-                reader.close().await;
-                writer.close().await;
-            }
+            Self::Sqlite { reader, .. } => reader.close().await,
         }
     }
 }

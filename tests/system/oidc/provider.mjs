@@ -8,6 +8,7 @@
 //   POST /test/rotate?alg=ES256    signs with a new key of this algorithm; the old keys are gone
 //   GET  /test/fetches             how often the key set was asked for
 //   GET  /test/exchanges           how often tokens were asked for
+//   POST /test/hold?millis=300     answers of clients' requests leave so much later, from now on
 //
 // `hub-cloud-cli` is the client of the command line. `hubs` is the confidential client that a service is at the authorization server of a supplier.
 
@@ -98,6 +99,8 @@ function provider(issuer, keys, alg) {
 let serve;
 let fetches = 0;
 let exchanges = 0;
+let heldMillis = 0;
+const HELD = ['/token', '/token/revocation', '/me', '/.well-known/openid-configuration'];
 const server = createServer((request, response) => {
   const url = new URL(request.url, 'http://127.0.0.1');
   const answer = (value) => response.end(`${JSON.stringify(value)}\n`);
@@ -106,10 +109,18 @@ const server = createServer((request, response) => {
     serve = provider(issuer, [key(alg)], alg);
     return answer({});
   }
+  if (url.pathname === '/test/hold' && request.method === 'POST') {
+    heldMillis = Number(url.searchParams.get('millis'));
+    return answer({});
+  }
   if (url.pathname === '/test/fetches') return answer({ fetches });
   if (url.pathname === '/test/exchanges') return answer({ exchanges });
   if (url.pathname === '/jwks') fetches += 1;
   if (url.pathname === '/token') exchanges += 1;
+  if (heldMillis > 0 && HELD.includes(url.pathname)) {
+    const end = response.end.bind(response);
+    response.end = (...body) => setTimeout(() => end(...body), heldMillis);
+  }
   return serve(request, response);
 });
 

@@ -15,7 +15,7 @@ use super::super::definition::{Source, input_of};
 use super::workers::Workers;
 use crate::bus::Subscription;
 use crate::core::Core;
-use crate::db::LogRange;
+use crate::db::{Db, LogRange};
 use crate::domain::ble::{self, StoredEvent};
 use crate::domain::ble_routes::{self, Route};
 use crate::domain::delivery_status;
@@ -24,7 +24,7 @@ use crate::ingest::{self, Commit, Follower, Kind, LogKey, Queued};
 use crate::steps::Input;
 
 /// Memory of a tenant's latest events, and of all tenants' together.
-const TENANT_RECENT_BYTES: usize = 4 * 1024 * 1024;
+const TENANT_RECENT_BYTES: usize = 16 * 1024 * 1024;
 const RECENT_BYTES: usize = 64 * 1024 * 1024;
 /// A page of older events.
 const PAGE_EVENTS: i64 = 1000;
@@ -100,6 +100,8 @@ pub struct Feeds(Arc<Inner>);
 
 struct Inner {
     core: Core,
+    /// To read pages with, on the threads of lanes.
+    background: Db,
     main: Handle,
     workers: Workers,
     follower: Follower,
@@ -146,7 +148,8 @@ struct Page {
 impl Feeds {
     pub fn new(core: Core, follower: Follower, workers: Workers) -> Self {
         let (main, tenants, recent_bytes) = (Handle::current(), Mutex::default(), AtomicUsize::new(0));
-        Self(Arc::new(Inner { core, main, workers, follower, tenants, recent_bytes }))
+        let background = core.db.background();
+        Self(Arc::new(Inner { core, background, main, workers, follower, tenants, recent_bytes }))
     }
 
     fn tenants(&self) -> MutexGuard<'_, HashMap<TenantUuid, Weak<Feed>>> {
@@ -184,10 +187,15 @@ impl Feeds {
         Ok(feed)
     }
 
-    /// Reads from the database on the threads that serve requests: a connection belongs to the
-    /// threads that opened it, and those of lanes may have to wait.
+    /// Reads what is small from the database, on the threads that serve requests: a connection
+    /// belongs to the threads that opened it, and those of lanes may have to wait.
     async fn query<T: Send + 'static>(&self, read: impl Future<Output = Result<T>> + Send + 'static) -> Result<T> {
         self.0.main.spawn(read).await.map_err(Error::internal)?
+    }
+
+    /// When no lane reads any more.
+    pub async fn close(&self) {
+        self.0.background.close_readers().await;
     }
 
     /// What keeps the logs up to date until the service ends, and its subscription to the bus.
@@ -391,9 +399,10 @@ impl Feed {
             return Ok((page.events.clone(), page.last));
         }
         let range = LogRange { after, last: head, max_rows: PAGE_EVENTS, max_bytes: PAGE_BYTES };
-        let (core, tenant_uuid) = (self.feeds.0.core.clone(), self.tenant_uuid);
-        let read = async move { ble::after(&mut core.db.read().await?, tenant_uuid, range).await };
-        let events: Arc<[Arc<LogEvent>]> = self.feeds.query(read).await?.into_iter().map(LogEvent::new).collect();
+        let (db, tenant_uuid) = (self.feeds.0.background.clone(), self.tenant_uuid);
+        let read = async move { ble::after(&mut db.read().await?, tenant_uuid, range).await };
+        let read = self.feeds.0.workers.spawn(read).await.map_err(Error::internal)??;
+        let events: Arc<[Arc<LogEvent>]> = read.into_iter().map(LogEvent::new).collect();
         // A page is full, or there is nothing more up to the head.
         let last = events.last().map_or(head, |event| event.id());
         if pages.len() >= PAGES {

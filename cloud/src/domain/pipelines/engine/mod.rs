@@ -139,6 +139,7 @@ impl Engine {
         if let Err(error) = self.forget().await {
             tracing::debug!(%error, "lanes could not be given back; others take them in a moment");
         }
+        self.shared.feeds.close().await;
     }
 
     fn core(&self) -> &Core {
