@@ -6,6 +6,7 @@ use hub_cloud::authz::permission::Role;
 use hub_cloud::config::Settings;
 use hub_protocol::Timestamp;
 use hub_tests::app::set_clock;
+use hub_tests::documented::DOCUMENT;
 use hub_tests::supplier::End;
 use hub_tests::{Backend, Call, Options, Said, Supplier, Tenant, TestApp, on_each_database};
 use serde_json::{Value, json};
@@ -95,6 +96,9 @@ async fn json_of_the_billing_service_is_passed_on(backend: Backend) {
         assert_eq!(told["status"], "MOVED");
     }
     assert!(billing.take_all().is_empty(), "nothing is changed there");
+    for method in ["get", "put"] {
+        assert_eq!(DOCUMENT["paths"][CHARGE_SETTINGS][method]["deprecated"], true, "{method}");
+    }
     drop(app);
 }
 
@@ -128,7 +132,7 @@ async fn a_tenant_sees_its_own_billing_alone(backend: Backend) {
 
 on_each_database!(a_billing_service_that_misbehaves_is_told_plainly);
 async fn a_billing_service_that_misbehaves_is_told_plainly(backend: Backend) {
-    let World { tenant, billing, .. } = World::new(backend).await;
+    let World { app, tenant, billing } = World::new(backend).await;
     let deep = format!("{}{}", "{\"a\":".repeat(100), "}".repeat(100));
     let text = |body: &str| Said { body: body.to_owned(), ..Said::json(200, json!({})) };
     let failures = [
@@ -146,6 +150,10 @@ async fn a_billing_service_that_misbehaves_is_told_plainly(backend: Backend) {
         Said::lost(),
         Said::endless(End::Never),
     ];
+    billing.say_otherwise(Said::html(500));
+    for path in [ENTITLEMENT, TRANSACTIONS] {
+        tenant.client.get(path).call().await.expect(502);
+    }
     for said in failures {
         billing.say_otherwise(said.clone());
         let reply = tenant.client.get(BALANCE).call().await.expect(502);
@@ -156,12 +164,16 @@ async fn a_billing_service_that_misbehaves_is_told_plainly(backend: Backend) {
     for said in [Said::never(), Said::endless(End::Drips)] {
         billing.say_otherwise(said);
         let began = Instant::now();
-        let reply = tenant.client.get(TRANSACTIONS).call().await.expect(504);
-        assert_eq!(reply.problem().code, "BILLING_TIMED_OUT");
+        let ask = |path: &str| tenant.client.get(path).call();
+        let replies = tokio::join!(ask(BALANCE), ask(ENTITLEMENT), ask(TRANSACTIONS));
+        for reply in [replies.0, replies.1, replies.2] {
+            assert_eq!(reply.expect(504).problem().code, "BILLING_TIMED_OUT");
+        }
         assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
     }
     billing.say_otherwise(Said::json(200, json!({"transactions": []})));
     tenant.client.get(TRANSACTIONS).call().await.expect(200);
+    drop(app);
 }
 
 on_each_database!(billing_that_is_not_there_is_named);

@@ -103,7 +103,10 @@ async fn a_step_goes_to_the_supplier_with_the_persons_token(backend: Backend) {
     let asked = supplier.take_all();
     assert_eq!(asked.len(), 1, "{asked:?}");
     let asked = &asked[0];
-    assert_eq!((asked.method.as_str(), asked.path.as_str(), asked.query.as_str()), ("POST", "/api/v1/places", "kind=room"));
+    assert_eq!(
+        (asked.method.as_str(), asked.path.as_str(), asked.query.as_str()),
+        ("POST", "/api/v1/places", "kind=room")
+    );
     let body: Value = serde_json::from_slice(&asked.body).expect("JSON");
     assert_eq!(body, values);
     let bearer = format!("Bearer {}", access_token(1));
@@ -211,7 +214,12 @@ async fn nothing_is_sent_for_who_may_not_or_to_where_nobody_proved(backend: Back
     assert_eq!(invoke("nowhere", 404).await, "NOT_FOUND");
 
     let second = Tenant::create(&linking.app.client()).await;
-    let foreign_form = make_form(&second, "SETUP", make_endpoint(&second, &linking.supplier.url).await["id"].as_str().expect("a uuid")).await;
+    let foreign_form = make_form(
+        &second,
+        "SETUP",
+        make_endpoint(&second, &linking.supplier.url).await["id"].as_str().expect("a uuid"),
+    )
+    .await;
     let other = Person::register(&linking.app.client()).await;
     let foreign_hub = hub_of(linking, &linking.tenant, &other).await;
     let good = world.body("place", json!({}));

@@ -1,5 +1,5 @@
-//! `/webhook/partner-projects`, `/app/projects` and `/dev/partner-projects`: projects that a partner
-//! tells of, and what takes part in them.
+//! `/webhook/partner-projects`, `/app/projects` and `/dev/partner-projects`: projects that a
+//! partner tells of, and what takes part in them.
 
 use hub_cloud::authz::permission::Role;
 use hub_cloud::config::Settings;
@@ -132,8 +132,7 @@ async fn only_the_partner_tells_of_projects(backend: Backend) {
     let persona = world.reader.login.persona_uuid;
     let twice = project("south", "South", &[(persona, "VIEWER"), (persona, "OWNER")]);
     let mut many = project("south", "South", &[]);
-    many["project"]["members"] =
-        (0..1001).map(|_| json!({"personaUuid": Uuid::new_v4(), "role": "VIEWER"})).collect();
+    many["project"]["members"] = (0..1001).map(|_| json!({"personaUuid": Uuid::new_v4(), "role": "VIEWER"})).collect();
     for (message, field) in [
         (json!({}), "project"),
         (json!({"project": {}}), "id"),
@@ -229,18 +228,19 @@ on_each_database!(members_see_their_projects_and_nobody_else_does);
 async fn members_see_their_projects_and_nobody_else_does(backend: Backend) {
     let world = World::new(backend).await;
     let stranger = Person::register(&world.app.client()).await;
-    for (client, role) in [
-        (&world.one.owner.client, "OWNER"),
-        (&world.two.owner.client, "EDITOR"),
-        (&world.reader.client, "VIEWER"),
-    ] {
+    for (client, role) in
+        [(&world.one.owner.client, "OWNER"), (&world.two.owner.client, "EDITOR"), (&world.reader.client, "VIEWER")]
+    {
         let listed = list(client, PROJECTS).await;
-        let expected = json!([{"projectId": "north", "name": "North wing", "role": role, "tenants": [], "deviceCount": 0}]);
+        let expected =
+            json!([{"projectId": "north", "name": "North wing", "role": role, "tenants": [], "deviceCount": 0}]);
         assert_eq!(json!(listed), expected);
     }
     assert!(list(&stranger.client, PROJECTS).await.is_empty());
     let unknown = stranger.client.get("/app/projects/nowhere/devices").call().await.expect(404).problem().message;
-    for path in [DEVICES, TENANTS, "/app/projects/%00/devices", "/app/projects/a%2Fb/tenants", "/app/projects/%ff/tenants"] {
+    for path in
+        [DEVICES, TENANTS, "/app/projects/%00/devices", "/app/projects/a%2Fb/tenants", "/app/projects/%ff/tenants"]
+    {
         let reply = stranger.client.get(path).call().await;
         assert!(matches!(reply.status.as_u16(), 400 | 404), "{path}: {}", reply.body);
         assert!(reply.status == 400 || reply.problem().message == unknown, "{path}: {}", reply.body);
@@ -273,8 +273,12 @@ async fn tenants_join_and_leave_as_a_whole_or_not_at_all(backend: Backend) {
     };
     // A tenant that the caller does not belong to is one that does not exist.
     for stranger in [json!(two), json!(Uuid::new_v4())] {
-        let problem = owner.post(TENANTS).json(&json!({"tenantUuids": [one, stranger]})).call().await.expect(404).problem();
-        assert_eq!((problem.message.as_str(), names(&problem)), ("there is no such tenant", vec!["tenantUuids[1]".into()]));
+        let problem =
+            owner.post(TENANTS).json(&json!({"tenantUuids": [one, stranger]})).call().await.expect(404).problem();
+        assert_eq!(
+            (problem.message.as_str(), names(&problem)),
+            ("there is no such tenant", vec!["tenantUuids[1]".into()])
+        );
     }
     let editor = Tenant::create(&world.app.client()).await;
     editor.let_in(&world.one.owner, Role::Operator).await;
@@ -319,6 +323,25 @@ async fn tenants_join_and_leave_as_a_whole_or_not_at_all(backend: Backend) {
     assert_eq!(world.count("SELECT COUNT(*) FROM partner_project_devices").await, 0);
 }
 
+on_each_database!(a_project_has_so_many_tenants);
+async fn a_project_has_so_many_tenants(backend: Backend) {
+    let world = World::new(backend).await;
+    let mut tx = world.app.app.db.begin().await.expect("a transaction");
+    for _ in 0..100 {
+        let tenant = Uuid::new_v4();
+        let made = sql("INSERT INTO tenants (tenant_uuid, name, created_at) VALUES ($1, 'x', $2)");
+        made.bind(tenant).bind(at(0)).run(&mut tx).await.expect("a row");
+        let joined = sql("INSERT INTO partner_project_tenants (project_id, tenant_uuid, joined_at) \
+             VALUES ('north', $1, $2)");
+        joined.bind(tenant).bind(at(0)).run(&mut tx).await.expect("a row");
+    }
+    tx.commit_unaudited("a test").await.expect("a commit");
+    let body = json!({"tenantUuids": [world.one.tenant_uuid]});
+    let problem = world.one.owner.client.post(TENANTS).json(&body).call().await.expect(409).problem();
+    assert_eq!(problem.code, "TOO_MANY_PROJECT_TENANTS");
+    assert_eq!(list(&world.reader.client, TENANTS).await.len(), 100);
+}
+
 on_each_database!(devices_come_and_go_as_a_whole_or_not_at_all);
 async fn devices_come_and_go_as_a_whole_or_not_at_all(backend: Backend) {
     let world = World::new(backend).await;
@@ -327,7 +350,10 @@ async fn devices_come_and_go_as_a_whole_or_not_at_all(backend: Backend) {
         (world.device(&world.one).await, world.device(&world.one).await, world.device(&world.two).await);
     let ids = |ids: &[i64]| json!({"deviceInstanceIds": ids});
     let problem = owner.post(DEVICES).json(&ids(&[first])).call().await.expect(409).problem();
-    assert_eq!((problem.code.as_str(), problem.errors[0].field.as_str()), ("TENANT_NOT_IN_PROJECT", "deviceInstanceIds[0]"));
+    assert_eq!(
+        (problem.code.as_str(), problem.errors[0].field.as_str()),
+        ("TENANT_NOT_IN_PROJECT", "deviceInstanceIds[0]")
+    );
     world.join_both().await;
     for unknown in [foreign, 4_242_424_242, -1, 0] {
         let problem = owner.post(DEVICES).json(&ids(&[first, unknown, second])).call().await.expect(404).problem();
@@ -337,7 +363,9 @@ async fn devices_come_and_go_as_a_whole_or_not_at_all(backend: Backend) {
     assert!(world.devices().await.is_empty(), "nothing of all that was added");
     for request in [owner.post(DEVICES), owner.delete(DEVICES)] {
         let many: Vec<i64> = (1..=257).collect();
-        for body in [ids(&[]), ids(&many), json!({}), json!({"deviceInstanceIds": ["1"]}), json!({"deviceInstanceIds": 1})] {
+        for body in
+            [ids(&[]), ids(&many), json!({}), json!({"deviceInstanceIds": ["1"]}), json!({"deviceInstanceIds": 1})]
+        {
             let problem = request.try_clone().expect("a request").json(&body).call().await.expect(400).problem();
             assert!(problem.errors[0].field.starts_with("deviceInstanceIds"), "{problem:?}");
         }
@@ -384,7 +412,8 @@ async fn development_shows_what_is_stored_where_it_is_switched_on(backend: Backe
     assert!(applied(&world.app, &message).await);
     let base = "/dev/partner-projects";
     let of_persona = format!("{base}/personas/{}", world.reader.login.persona_uuid);
-    let paths = [format!("{base}/north"), format!("{base}/north/authz"), of_persona, format!("{base}/north/invalidate")];
+    let paths =
+        [format!("{base}/north"), format!("{base}/north/authz"), of_persona, format!("{base}/north/invalidate")];
     for path in &paths {
         world.one.owner.client.get(path).call().await.expect(403);
         world.app.client().get(path).call().await.expect(401);
@@ -396,9 +425,15 @@ async fn development_shows_what_is_stored_where_it_is_switched_on(backend: Backe
     let authz = list(&admin, &paths[1]).await;
     let of = |persona: PersonaUuid| authz.iter().find(|one| one["personaUuid"] == json!(persona)).expect("the member");
     let known = of(world.reader.login.persona_uuid);
-    assert_eq!((&known["userUuid"], &known["mayRead"], &known["mayChange"]), (&json!(world.reader.login.user_uuid), &json!(true), &json!(false)));
+    assert_eq!(
+        (&known["userUuid"], &known["mayRead"], &known["mayChange"]),
+        (&json!(world.reader.login.user_uuid), &json!(true), &json!(false))
+    );
     assert_eq!((&of(stranger)["userUuid"], &of(stranger)["mayChange"]), (&Value::Null, &json!(false)));
-    assert_eq!(json!(list(&admin, &paths[2]).await), json!([{"projectId": "north", "name": "North wing", "role": "VIEWER"}]));
+    assert_eq!(
+        json!(list(&admin, &paths[2]).await),
+        json!([{"projectId": "north", "name": "North wing", "role": "VIEWER"}])
+    );
     assert!(list(&admin, &format!("{base}/personas/{}", Uuid::new_v4())).await.is_empty());
     admin.get(&format!("{base}/personas/nobody")).call().await.expect(400);
     for unknown in ["nowhere", "nowhere/authz", "nowhere/invalidate", "%00", "%00/invalidate"] {

@@ -102,8 +102,14 @@ impl Supplier {
     pub async fn start() -> Self {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
-        let shared =
-            Shared { url: url.clone(), asked: Vec::new(), said: HashMap::new(), otherwise: None, in_turn: HashMap::new(), issued: 0 };
+        let shared = Shared {
+            url: url.clone(),
+            asked: Vec::new(),
+            said: HashMap::new(),
+            otherwise: None,
+            in_turn: HashMap::new(),
+            issued: 0,
+        };
         let shared = Arc::new(Mutex::new(shared));
         let app = Router::new().fallback(answer).with_state(shared.clone());
         tokio::spawn(async move { axum::serve(listener, app).await });

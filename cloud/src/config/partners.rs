@@ -50,8 +50,7 @@ pub fn billing(url: Option<String>, token: Option<String>) -> Result<Option<Bill
 pub fn partner_projects_secret(secret: Option<String>) -> Result<Option<SecretString>, ConfigError> {
     match secret {
         Some(secret) if !(MIN_SECRET_BYTES..=MAX_SECRET_BYTES).contains(&secret.len()) => {
-            let message =
-                format!("partner-projects-secret must have {MIN_SECRET_BYTES} to {MAX_SECRET_BYTES} bytes");
+            let message = format!("partner-projects-secret must have {MIN_SECRET_BYTES} to {MAX_SECRET_BYTES} bytes");
             Err(ConfigError(message))
         }
         secret => Ok(secret.map(SecretString::from)),

@@ -1,8 +1,8 @@
 //! The credentials of a destination. They come with a definition, are sealed by whoever stores it,
 //! and are shown without what is secret.
 
-use axum::http::header::{AUTHORIZATION, HeaderName};
 use axum::http::HeaderValue;
+use axum::http::header::{AUTHORIZATION, HeaderName};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};
 

@@ -1,5 +1,5 @@
-//! Checks that the configured servers respond: bus, issuer, mail, billing. A server that is not configured
-//! is not checked.
+//! Checks that the configured servers respond: bus, issuer, mail, billing. A server that
+//! is not configured is not checked.
 
 use std::time::Duration;
 

@@ -149,12 +149,14 @@ async fn transactions(
     Ok(Answer(Passed(billing.ask(&auth.scope, Subject::Transactions, &query).await?)))
 }
 
-type ChargeSettings = BTreeMap<&'static str, &'static str>;
+/// Where charge settings are kept: `status` and `message`.
+#[derive(Serialize, JsonSchema)]
+struct ChargeSettings(BTreeMap<&'static str, &'static str>);
 
 fn moved(billing: &Billing) -> Result<Answer<ChargeSettings>> {
     billing.configured()?;
     let message = "charge settings are kept by the billing service; nothing is stored or changed here";
-    Ok(Answer(BTreeMap::from([("status", "MOVED"), ("message", message)])))
+    Ok(Answer(ChargeSettings(BTreeMap::from([("status", "MOVED"), ("message", message)]))))
 }
 
 async fn charge_settings(

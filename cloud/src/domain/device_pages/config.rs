@@ -10,8 +10,8 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::{
-    ENDPOINT_PATH, EndpointMethod, MAX_DOCUMENT_BYTES, MAX_NAME_CHARS, MAX_STEPS, MAX_TEXT_CHARS, NamedEndpoints, check_path,
-    schema,
+    ENDPOINT_PATH, EndpointMethod, MAX_DOCUMENT_BYTES, MAX_NAME_CHARS, MAX_STEPS, MAX_TEXT_CHARS, NamedEndpoints,
+    check_path, schema,
 };
 use crate::error::{Error, Result};
 use crate::http::check::Check;

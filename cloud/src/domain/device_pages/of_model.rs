@@ -3,8 +3,8 @@
 use hub_protocol::TenantUuid;
 use uuid::Uuid;
 
-use super::http::{ActionDefinitionResponse, DeviceManualResponse, DeviceUiResponse};
 use super::config::{self, Submission};
+use super::http::{ActionDefinitionResponse, DeviceManualResponse, DeviceUiResponse};
 use super::{actions, store, uis};
 use crate::authz::Scope;
 use crate::db::{Conn, Slice};

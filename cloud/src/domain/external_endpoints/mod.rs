@@ -1,6 +1,6 @@
 //! External endpoints: servers of a tenant that its forms and actions may call. The tenant proves
 //! that it controls the domain, by a DNS record or a file. Credentials of an endpoint are sealed
-//! and never shown. An endpoint whose domain is not proved is called for its proof and nothing else.
+//! and never shown. An endpoint whose domain is not proved is called for its proof alone.
 
 mod call;
 pub mod http;

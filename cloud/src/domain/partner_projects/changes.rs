@@ -30,7 +30,9 @@ async fn begin(core: &Core, scope: &UserScope, project_id: &str) -> Result<(Tx, 
     let (project, role) = of_person(&mut tx, scope, project_id).await?;
     match may_change(&role) {
         true => Ok((tx, project)),
-        false => Err(Error::forbidden("PERMISSION_DENIED", format!("your role {role} in the project does not allow this"))),
+        false => {
+            Err(Error::forbidden("PERMISSION_DENIED", format!("your role {role} in the project does not allow this")))
+        }
     }
 }
 

@@ -1,6 +1,6 @@
-//! Projects of a partner: people of several tenants work on devices of theirs. The partner says who
-//! is a member with which role, in signed messages. Which tenants take part, and with which devices,
-//! is said here by members who may act for those tenants. Nobody else's devices get into a project.
+//! Projects of a partner: people of several tenants work on devices of theirs. The partner says
+//! who is a member with which role, in signed messages. Which tenants take part, and with which of
+//! their devices, is said here by members who may act for those tenants, and by nobody else.
 
 mod changes;
 pub mod http;

@@ -279,12 +279,7 @@ pub async fn present(conn: &mut Conn, project_id: &str, devices: &[i64]) -> Resu
     Ok(HashMap::from_iter(found))
 }
 
-pub async fn add_devices(
-    tx: &mut Tx,
-    project_id: &str,
-    devices: &[(i64, TenantUuid)],
-    now: Timestamp,
-) -> Result<()> {
+pub async fn add_devices(tx: &mut Tx, project_id: &str, devices: &[(i64, TenantUuid)], now: Timestamp) -> Result<()> {
     let rows = Bulk {
         head: "INSERT INTO partner_project_devices \
                (project_id, device_instance_id, tenant_uuid, added_at)",

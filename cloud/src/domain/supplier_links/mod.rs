@@ -1,7 +1,7 @@
 //! Links of app users to the authorization servers of suppliers (OAuth 2.1): how a link is made,
-//! the token that an app gets, and how a link ends. Tokens are sealed. They leave the service in one
-//! place, to the user whose link it is, and with calls of the supplier on that user's behalf. No
-//! transaction and no connection is open while a supplier is called.
+//! the token that an app gets, and how a link ends. Tokens are sealed. They leave the service in
+//! one place, to the user whose link it is, and with calls of the supplier on that user's behalf.
+//! No transaction and no connection is open while a supplier is called.
 
 mod access;
 mod authorize;

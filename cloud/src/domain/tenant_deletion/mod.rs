@@ -11,8 +11,8 @@ use crate::authz::{Scope, require};
 use crate::domain::hubs::Hubs;
 use crate::domain::tenants::{self, Locked};
 use crate::domain::{
-    bundles, claim_codes, device_instances, external_endpoints, hub_release, invitations, notices,
-    partner_projects, pipelines, supplier_links, supplier_oauth, transfers,
+    bundles, claim_codes, device_instances, external_endpoints, hub_release, invitations, notices, partner_projects,
+    pipelines, supplier_links, supplier_oauth, transfers,
 };
 use crate::error::Result;
 use crate::outbox;

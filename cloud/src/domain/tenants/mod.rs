@@ -145,11 +145,7 @@ pub async fn names(conn: &mut Conn, tenants: &[TenantUuid]) -> Result<HashMap<Te
 
 /// The roles of the user in those of these tenants, a short list, that they are a member of.
 /// Nothing of it changes until the transaction ends.
-pub async fn held_roles(
-    tx: &mut Tx,
-    user_uuid: UserUuid,
-    tenants: &[TenantUuid],
-) -> Result<HashMap<TenantUuid, Role>> {
+pub async fn held_roles(tx: &mut Tx, user_uuid: UserUuid, tenants: &[TenantUuid]) -> Result<HashMap<TenantUuid, Role>> {
     if tenants.is_empty() {
         return Ok(HashMap::new());
     }

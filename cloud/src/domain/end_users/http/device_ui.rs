@@ -11,6 +11,7 @@ use axum::response::{IntoResponse, Response};
 use hub_protocol::{Data, HubUuid, TenantUuid};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::super::device_ui::{Filled, invoke as send};
@@ -105,13 +106,18 @@ struct DeviceUiInvokeRequest {
     values: Map<String, Value>,
 }
 
-/// What an endpoint answered.
+/// What an endpoint answered, with its status.
 struct Upstream(EndpointAnswer);
+
+/// What the supplier's endpoint answered, as it is.
+#[derive(Serialize, JsonSchema)]
+struct DeviceUiAnswer(#[schemars(with = "Map<String, Value>")] Box<RawValue>);
 
 impl IntoResponse for Upstream {
     fn into_response(self) -> Response {
         let Self(EndpointAnswer { status, body }) = self;
-        ([("x-upstream-status", HeaderValue::from(status.as_u16()))], axum::Json(Data { data: body })).into_response()
+        let data = DeviceUiAnswer(body);
+        ([("x-upstream-status", HeaderValue::from(status.as_u16()))], axum::Json(Data { data })).into_response()
     }
 }
 
@@ -119,7 +125,7 @@ impl OperationOutput for Upstream {
     type Inner = ();
     fn inferred_responses(ctx: &mut GenContext, _: &mut Operation) -> Vec<(Option<u16>, ApiResponse)> {
         let description = "What the supplier's endpoint answered, which may be a refusal: see `X-Upstream-Status`.";
-        let response = json_response::<Data<Map<String, Value>>>(ctx, description);
+        let response = json_response::<Data<DeviceUiAnswer>>(ctx, description);
         vec![(Some(200), ApiResponse { headers: headers(&["X-Upstream-Status"]), ..response })]
     }
 }

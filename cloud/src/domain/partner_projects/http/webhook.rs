@@ -70,8 +70,8 @@ struct PartnerProject {
 struct PartnerMember {
     /// The persona; each once.
     persona_uuid: PersonaUuid,
-    /// The role. With `OWNER`, `ADMIN`, `OPERATOR`, `EDITOR` and `MEMBER` the member may change what
-    /// takes part in the project; with any other role the member sees it.
+    /// The role. With `OWNER`, `ADMIN`, `OPERATOR`, `EDITOR` and `MEMBER` the member may change
+    /// what takes part in the project; with any other role the member sees it.
     #[schemars(regex(pattern = ROLE))]
     role: String,
 }
@@ -116,9 +116,7 @@ impl PartnerProjectRequest {
 
 fn is_role(text: &str) -> bool {
     let is_char = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
-    text.len() <= 64
-        && text.bytes().all(is_char)
-        && text.bytes().next().is_some_and(|first| first.is_ascii_uppercase())
+    text.len() <= 64 && text.bytes().all(is_char) && text.bytes().next().is_some_and(|first| first.is_ascii_uppercase())
 }
 
 async fn told(
