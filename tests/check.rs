@@ -9,9 +9,9 @@ use std::time::Duration;
 use hub_cloud::db::sql;
 use hub_tests::app::MASTER_KEY;
 use hub_tests::process::{Process, program};
-use hub_tests::{Backend, TestApp, nats_url, on_each_database};
+use hub_tests::{Backend, Said, Supplier, TestApp, nats_url, on_each_database};
 use secrecy::ExposeSecret;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::process::Command;
 
 /// Exit code, and the findings as JSON.
@@ -123,6 +123,7 @@ async fn check_finds_each_fault_and_names_the_fix() {
         (&["--bus", "nats://127.0.0.1:1"], "bus"),
         (&["--oidc-issuer", "http://127.0.0.1:1", "--oidc-audience", "x"], "issuer"),
         (&["--smtp-url", "smtp://127.0.0.1:1", "--mail-from", "hubs@example.com"], "mail"),
+        (&["--billing-url", "http://127.0.0.1:1", "--billing-token", "hunter2"], "billing"),
         (&["--tls-cert", "none.pem", "--tls-key", "none.key"], "tls-cert: none.pem"),
         (&["--listen", "192.0.2.1:80"], "192.0.2.1:80"),
     ] {
@@ -182,4 +183,25 @@ async fn check_reaches_the_bus() {
     let dir = tempfile::tempdir().expect("a directory");
     let (code, findings) = check(&dir.path().join("data"), &["--bus", &bus]).await;
     assert_eq!((code, state(&findings, "bus")), (Some(0), "ok"), "{findings:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn check_asks_the_billing_service() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let billing = Supplier::start().await;
+    let arguments = ["--billing-url", &billing.url, "--billing-token", "hunter2"];
+    for (said, expected) in [
+        // The tenant that is asked for does not exist.
+        (Said::json(404, json!({})), "ok"),
+        (Said::json(200, json!({})), "ok"),
+        (Said::json(401, json!({})), "fail"),
+        (Said::html(500), "fail"),
+        (Said::redirect(), "fail"),
+    ] {
+        billing.say_otherwise(said.clone());
+        let (_, findings) = check(&dir.path().join("data"), &arguments).await;
+        assert_eq!(state(&findings, "billing"), expected, "{said:?}: {findings:?}");
+        assert!(!format!("{findings:?}").contains("hunter2"), "{findings:?}");
+    }
+    assert!(billing.take_all().iter().all(|asked| asked.headers["authorization"] == "Bearer hunter2"));
 }

@@ -18,6 +18,7 @@ use crate::core::Core;
 use crate::db::migrate::{self, Schema};
 use crate::db::{Db, postgres_name, sqlite_file};
 use crate::domain::accounts::{Accounts, Passwords};
+use crate::domain::billing::Billing;
 use crate::domain::dashboard::Dashboards;
 use crate::domain::desired_state;
 use crate::domain::hubs::{Changes, CredentialPermits, Hubs};
@@ -58,6 +59,7 @@ pub struct Inner {
     pub pushes: Pushes,
     pub dashboards: Dashboards,
     pub supplier_links: SupplierLinks,
+    pub billing: Billing,
 }
 
 /// The shared core is available directly: `app.db`, `app.clock` and so on.
@@ -102,7 +104,7 @@ macro_rules! parts {
 
 parts!(recognition: Recognition, core: Core, authn: Authn, ingest: Ingest, accounts: Accounts, hubs: Hubs, releases: Releases);
 parts!(jobs: Jobs, pipelines: Pipelines, policies: Policies, streams: Streams, scan_configs: ScanConfigs);
-parts!(dashboards: Dashboards, supplier_links: SupplierLinks);
+parts!(dashboards: Dashboards, supplier_links: SupplierLinks, billing: Billing);
 
 /// Why the service cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -370,6 +372,7 @@ impl App {
             pushes: Pushes::new(core.clone()),
             dashboards: Dashboards::new(core.clone()),
             supplier_links: SupplierLinks::new(core.clone(), authn.clone()),
+            billing: Billing::new(core.clone())?,
             core: core.clone(),
             authn: authn.clone(),
             ingest,

@@ -6,6 +6,7 @@ mod file;
 mod files;
 mod mail;
 mod oidc;
+mod partners;
 mod retention;
 mod settings;
 mod streams;
@@ -28,6 +29,8 @@ pub use file::installed;
 pub use files::FilesConfig;
 pub use mail::{Encryption, MailConfig};
 pub use oidc::OidcConfig;
+pub use partners::BillingConfig;
+use partners::{billing, partner_projects_secret};
 use retention::DEFAULT_RESERVE_BYTES;
 pub use retention::{QuotaConfig, RetentionConfig};
 pub use settings::{SETTINGS, Settings};
@@ -81,6 +84,11 @@ pub struct Config {
     pub require_approval: bool,
     pub oidc: Option<OidcConfig>,
     pub mail: Option<MailConfig>,
+    pub billing: Option<BillingConfig>,
+    /// What the partner that tells of projects signs with.
+    pub partner_projects_secret: Option<SecretString>,
+    /// Whether `/dev` is there.
+    pub dev_endpoints: bool,
     pub cors_origins: Vec<HeaderValue>,
     pub trusted_proxies: Vec<IpNet>,
     pub files: FilesConfig,
@@ -279,6 +287,9 @@ impl Config {
             return Err(ConfigError(message.into()));
         }
         let mail = mail(flags.smtp_url.or(file.smtp_url), flags.mail_from.or(file.mail_from))?;
+        let billing = billing(flags.billing_url.or(file.billing_url), flags.billing_token.or(file.billing_token))?;
+        let partner_projects_secret =
+            partner_projects_secret(flags.partner_projects_secret.or(file.partner_projects_secret))?;
         let public_url = flags.public_url.or(file.public_url);
         if public_url.as_ref().is_some_and(|url| !url.starts_with("http://") && !url.starts_with("https://")) {
             return Err(ConfigError("public-url must begin with `http://` or `https://`".into()));
@@ -320,6 +331,9 @@ impl Config {
             registration: flags.registration.or(file.registration).unwrap_or_default(),
             oidc,
             mail,
+            billing,
+            partner_projects_secret,
+            dev_endpoints: flags.dev_endpoints.or(file.dev_endpoints).unwrap_or(false),
             cors_origins: origins(flags.cors_origins.or(file.cors_origins).as_deref().unwrap_or_default())?,
             trusted_proxies: networks(flags.trusted_proxies.or(file.trusted_proxies).as_deref().unwrap_or_default())?,
             files,

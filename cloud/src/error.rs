@@ -116,6 +116,12 @@ impl Error {
         self
     }
 
+    /// The same, which names the fields concerned.
+    pub fn with_fields(mut self, errors: Vec<FieldError>) -> Self {
+        self.0.fields = errors;
+        self
+    }
+
     pub fn with_cause(mut self, cause: impl Into<Cause>) -> Self {
         self.0.cause = Some(cause.into());
         self

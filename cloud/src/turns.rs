@@ -35,6 +35,10 @@ pub struct WriteTurns {
     pub supplier_links: Turns,
     /// What a supplier tells in signed messages.
     pub webhooks: Turns,
+    /// What a tenant asks the billing service.
+    pub billing: Turns,
+    /// What a person sends to suppliers with the forms of devices.
+    pub device_ui: Turns,
     /// A tenant's dry runs of reprocessing, which write nothing and read much.
     pub dry_runs: Turns,
 }
@@ -48,6 +52,8 @@ impl WriteTurns {
             logins: Turns::uncounted(),
             supplier_links: Turns::uncounted(),
             webhooks: Turns::new(600),
+            billing: Turns::new(600),
+            device_ui: Turns::new(120),
             dry_runs: Turns::uncounted(),
         }
     }

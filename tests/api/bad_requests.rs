@@ -87,8 +87,9 @@ async fn unknown_path_is_refused() {
             let caller = world.rightful_caller(operation);
             for name in operation.path_parameters() {
                 let lower = name.to_lowercase();
-                // Suppliers name their actions themselves.
-                let must_parse = (lower.ends_with("uuid") || lower.ends_with("id")) && name != "actionId";
+                // Suppliers name their actions themselves, and a partner its projects.
+                let is_text = ["actionId", "projectId"].contains(&name);
+                let must_parse = (lower.ends_with("uuid") || lower.ends_with("id")) && !is_text;
                 for value in
                     ["x", "-1", "%00", "%ff", "%2e%2e%2f", "%27%20OR%201=1", "9223372036854775808", &"x".repeat(5000)]
                 {

@@ -8,11 +8,12 @@ use hub_tests::{Backend, Call, SimulatedHub, TestApp, on_each_database};
 use super::document::{object, operations};
 use super::world::{Objects, World};
 
-/// Operations that change nothing and leave an entry.
-const AUDITED_READS: [&str; 1] = ["GET /app/supplier-links/{id}/access-token"];
+/// Operations that read, by their method, and leave an entry.
+const AUDITED_READS: [&str; 2] =
+    ["GET /app/supplier-links/{id}/access-token", "GET /dev/partner-projects/{projectId}/invalidate"];
 
 /// Operations that change something and leave no entry, and why.
-const UNAUDITED: [(&str, &str); 17] = [
+const UNAUDITED: [(&str, &str); 18] = [
     ("POST /v1/hubs/{hubUuid}/logs", "is data, kept in a log of its own"),
     ("POST /v1/hubs/{hubUuid}/telemetry", "is data"),
     ("POST /v1/ble/events", "is data"),
@@ -29,6 +30,7 @@ const UNAUDITED: [(&str, &str); 17] = [
     ("POST /tenant/simulator/run", "stores nothing"),
     ("POST /tenant/simulator/stream", "stores nothing"),
     ("PUT /app/notifications/{notificationId}/read", "is what a person has read, and nobody else's business"),
+    ("PUT /tenant/billing/charge-settings", "changes nothing, and says so"),
     ("POST /tenant/data-pipelines/transpile", "stores nothing"),
     ("POST /tenant/data-pipelines/{pipelineUuid}/test-run", "stores nothing"),
     ("POST /tenant/data-pipelines/{pipelineUuid}/compare", "stores nothing"),

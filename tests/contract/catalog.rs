@@ -13,10 +13,11 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    pub async fn new(tenant: &Tenant) -> Self {
+    /// Its endpoint is at this URL.
+    pub async fn new(tenant: &Tenant, base_url: &str) -> Self {
         let client = tenant.client.clone();
         let device_uuid = model(&client).await;
-        let body = json!({"name": "Lamps", "baseUrl": "https://lamps.invalid/", "verify_method": "DNS_TXT"});
+        let body = json!({"name": "Lamps", "baseUrl": base_url, "verify_method": "DNS_TXT"});
         let made: Value = client.post("/tenant/external-endpoints").json(&body).call().await.expect(200).data();
         let endpoint = made["id"].as_str().expect("a uuid").to_owned();
         Self { client, device_uuid, endpoint }

@@ -3,6 +3,7 @@
 
 mod answers;
 mod authorization;
+mod beside;
 mod bundles;
 mod catalog;
 pub mod document;

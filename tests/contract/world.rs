@@ -19,6 +19,7 @@ use reqwest::{Method, RequestBuilder};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
+use super::beside::Beside;
 use super::bundles;
 use super::catalog::{self, Catalog};
 use super::document::{Operation, object, resolve};
@@ -49,6 +50,7 @@ pub struct World {
     app_uuid: AppUuid,
     app_release_uuid: String,
     pub catalog: Catalog,
+    pub beside: Beside,
     pipelines: Pipelines,
     /// Of the platform, and READY.
     agent_release: Value,
@@ -70,15 +72,15 @@ pub enum Objects {
 
 impl World {
     pub async fn new(backend: Backend) -> Self {
+        let (maker, beside) = (Maker::new(), Beside::start().await);
         // Mail waits for a server that is nowhere, with its tokens.
-        let maker = Maker::new();
         let settings = Settings {
             release_keys: Some(maker.keys()),
             upload_limit_per_minute: Some(1_000_000),
             smtp_url: Some("smtp://127.0.0.1:9".to_owned()),
             mail_from: Some("hubs@example.com".to_owned()),
             require_approval: Some(true),
-            ..Settings::default()
+            ..beside.settings()
         };
         let options = Options { settings, ..Options::default() };
         // Tests send one operation hundreds of times.
@@ -101,7 +103,7 @@ impl World {
         let app_release_uuid = app_release["releaseUuid"].as_str().expect("a release's uuid").to_owned();
         let agent_release = release::make_agent(&admin, &maker, &Recipe::agent("1.0.0", 1), json!({})).await;
         let counter = AtomicU64::new(1);
-        let catalog = Catalog::new(&tenant).await;
+        let catalog = Catalog::new(&tenant, beside.url()).await;
         // The hub is the owner's in the app too.
         let lent = json!({"userUuid": tenant.owner.login.user_uuid});
         let path = format!("/tenant/hubs/{}/setup-delegations", hub.hub_uuid);
@@ -121,6 +123,7 @@ impl World {
             app_uuid,
             app_release_uuid,
             catalog,
+            beside,
             pipelines,
             agent_release,
         }
@@ -207,6 +210,9 @@ impl World {
     /// The object that a parameter of the operation's path names: one that exists, and that this
     /// can be done to.
     async fn object(&self, operation: &Operation, name: &str) -> String {
+        if let Some(object) = self.object_beside(operation, name).await {
+            return object;
+        }
         match (operation.area(), name) {
             ("tenants" | "transfers", "tenantUuid") if takes_the_tenant(operation) => {
                 Tenant::create_by(&self.tenant.owner).await.tenant_uuid.to_string()
@@ -528,7 +534,7 @@ impl World {
             "$manufacturerPrefix" => json!(catalog::manufacturer_prefix()),
             "$csr" => json!(certificates::request().1),
             "$now" => json!(self.app.app.clock.now()),
-            _ => panic!("samples.json uses {name}, which tests/contract/world.rs does not know"),
+            _ => self.value_beside(name).await,
         }
     }
 }

@@ -8,18 +8,35 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode, Uri, header};
+use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use futures_util::StreamExt;
 use serde_json::{Value, json};
 
 /// A request.
 #[derive(Clone, Debug)]
 pub struct Asked {
+    pub method: Method,
     pub path: String,
+    pub query: String,
     pub headers: HeaderMap,
     pub form: BTreeMap<String, String>,
+    pub body: Bytes,
+}
+
+/// How an answer ends.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum End {
+    /// As it should.
+    Whole,
+    /// The connection ends within it.
+    Breaks,
+    /// It goes on and on.
+    Never,
+    /// As before, a byte at a time.
+    Drips,
 }
 
 /// An answer.
@@ -29,18 +46,17 @@ pub struct Said {
     pub media_type: &'static str,
     pub body: String,
     pub after: Duration,
-    /// The connection ends within the answer.
-    pub breaks: bool,
+    pub end: End,
 }
 
 impl Said {
     pub fn json(status: u16, body: Value) -> Self {
-        Self { status, media_type: "application/json", body: body.to_string(), after: Duration::ZERO, breaks: false }
+        Self { status, media_type: "application/json", body: body.to_string(), after: Duration::ZERO, end: End::Whole }
     }
 
     pub fn html(status: u16) -> Self {
         let body = "<!doctype html><p>We are sorry".to_owned();
-        Self { status, media_type: "text/html", body, after: Duration::ZERO, breaks: false }
+        Self { status, media_type: "text/html", body, after: Duration::ZERO, end: End::Whole }
     }
 
     /// Longer than anybody waits.
@@ -50,7 +66,16 @@ impl Said {
 
     /// What was asked is done, and nobody hears of it.
     pub fn lost() -> Self {
-        Self { breaks: true, ..Self::html(200) }
+        Self { end: End::Breaks, ..Self::html(200) }
+    }
+
+    /// Elsewhere.
+    pub fn redirect() -> Self {
+        Self::html(302)
+    }
+
+    pub fn endless(end: End) -> Self {
+        Self { end, ..Self::json(200, json!({})) }
     }
 }
 
@@ -65,6 +90,8 @@ struct Shared {
     asked: Vec<Asked>,
     /// By path, until there is another.
     said: HashMap<&'static str, Said>,
+    /// To all other requests that a good one does not know.
+    otherwise: Option<Said>,
     /// By path, before those.
     in_turn: HashMap<&'static str, Vec<Said>>,
     /// Tokens that were issued.
@@ -75,8 +102,14 @@ impl Supplier {
     pub async fn start() -> Self {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
-        let shared =
-            Shared { url: url.clone(), asked: Vec::new(), said: HashMap::new(), in_turn: HashMap::new(), issued: 0 };
+        let shared = Shared {
+            url: url.clone(),
+            asked: Vec::new(),
+            said: HashMap::new(),
+            otherwise: None,
+            in_turn: HashMap::new(),
+            issued: 0,
+        };
         let shared = Arc::new(Mutex::new(shared));
         let app = Router::new().fallback(answer).with_state(shared.clone());
         tokio::spawn(async move { axum::serve(listener, app).await });
@@ -100,6 +133,11 @@ impl Supplier {
         self.lock().said.insert(path, said);
     }
 
+    /// From now on, requests to paths that a good one does not have are answered so.
+    pub fn say_otherwise(&self, said: Said) {
+        self.lock().otherwise = Some(said);
+    }
+
     /// The next request to this path is answered so.
     pub fn say_once(&self, path: &'static str, said: Said) {
         self.lock().in_turn.entry(path).or_default().push(said);
@@ -110,6 +148,7 @@ impl Supplier {
         let mut shared = self.lock();
         shared.said.clear();
         shared.in_turn.clear();
+        shared.otherwise = None;
     }
 
     /// Takes what came to a path.
@@ -118,6 +157,11 @@ impl Supplier {
         let (taken, left) = std::mem::take(&mut shared.asked).into_iter().partition(|asked| asked.path == path);
         shared.asked = left;
         taken
+    }
+
+    /// Takes all that came.
+    pub fn take_all(&self) -> Vec<Asked> {
+        std::mem::take(&mut self.lock().asked)
     }
 
     fn lock(&self) -> MutexGuard<'_, Shared> {
@@ -160,28 +204,47 @@ impl Shared {
             }
             "/me" => Said::json(200, json!({"sub": "ada"})),
             "/revoke" => Said::json(200, json!({})),
-            _ => Said::html(404),
+            _ => self.otherwise.clone().unwrap_or_else(|| Said::html(404)),
         }
     }
 }
 
-async fn answer(State(shared): State<Arc<Mutex<Shared>>>, uri: Uri, headers: HeaderMap, body: Bytes) -> Response {
+async fn answer(
+    State(shared): State<Arc<Mutex<Shared>>>,
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
     let form = reqwest::Url::parse(&format!("http://form/?{}", String::from_utf8_lossy(&body))).expect("a form");
     let form: BTreeMap<String, String> = form.query_pairs().into_owned().collect();
-    let path = uri.path().to_owned();
+    let (path, query) = (uri.path().to_owned(), uri.query().unwrap_or_default().to_owned());
     let said = {
         let mut shared = shared.lock().expect("the supplier");
         let good = shared.good(&path, &form);
-        shared.asked.push(Asked { path: path.clone(), headers, form });
+        shared.asked.push(Asked { method, path: path.clone(), query, headers, form, body });
         let next = shared.in_turn.get_mut(path.as_str()).filter(|said| !said.is_empty()).map(|said| said.remove(0));
         next.or_else(|| shared.said.get(path.as_str()).cloned()).unwrap_or(good)
     };
     tokio::time::sleep(said.after).await;
     let status = StatusCode::from_u16(said.status).expect("a status");
-    let headers = [(header::CONTENT_TYPE, said.media_type)];
-    if said.breaks {
-        let part = futures_util::stream::iter([Ok(Bytes::from_static(b"{")), Err(std::io::Error::other("it breaks"))]);
-        return (status, headers, Body::from_stream(part)).into_response();
-    }
-    (status, headers, said.body).into_response()
+    let location = (header::LOCATION, "https://elsewhere.example.com/");
+    let headers = [(header::CONTENT_TYPE, said.media_type), location];
+    let drop = || Ok::<_, std::io::Error>(Bytes::from_static(b" "));
+    let body = match said.end {
+        End::Whole => Body::from(said.body),
+        End::Breaks => {
+            let parts = [Ok(Bytes::from_static(b"{")), Err(std::io::Error::other("it breaks"))];
+            Body::from_stream(futures_util::stream::iter(parts))
+        }
+        End::Never => {
+            let part = Bytes::from(vec![b' '; 64 * 1024]);
+            Body::from_stream(futures_util::stream::repeat_with(move || Ok::<_, std::io::Error>(part.clone())))
+        }
+        End::Drips => Body::from_stream(futures_util::stream::repeat_with(drop).then(async |drop| {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            drop
+        })),
+    };
+    (status, headers, body).into_response()
 }

@@ -88,4 +88,6 @@ permissions! {
     DashboardRead,     READ,    Scope("hubs:read");
     ConsentRead,       READ,    Scope("hubs:read");
     ConsentManage,     MANAGE,  Never;
+    BillingRead,       READ,    Scope("billing:read");
+    BillingManage,     MANAGE,  Never;
 }

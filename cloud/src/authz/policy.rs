@@ -330,11 +330,11 @@ impl<S: Sync> FromRequestParts<S> for Public {
     }
 }
 
-/// A supplier's system, which signs the body. The handler verifies it: it has to know the body and
-/// the supplier.
-pub struct SignedBySupplier;
+/// A supplier's or partner's system, which signs the body. The handler verifies it with
+/// [`crate::http::signature::SignedJson`]: it knows whose secret it has to be.
+pub struct Signed;
 
-impl<S: Sync> FromRequestParts<S> for SignedBySupplier {
+impl<S: Sync> FromRequestParts<S> for Signed {
     type Rejection = Infallible;
 
     async fn from_request_parts(_: &mut Parts, _: &S) -> std::result::Result<Self, Infallible> {
@@ -388,7 +388,7 @@ impl OperationInput for PlatformAdmin {
     }
 }
 
-impl OperationInput for SignedBySupplier {
+impl OperationInput for Signed {
     fn operation_input(_: &mut GenContext, operation: &mut Operation) {
         describe(operation, "hmac", &["signature"]);
     }

@@ -145,6 +145,9 @@ mod tests {
             ("oidc-issuer = 'hunter2'\noidc-audience = 'x'", "oidc-issuer"),
             ("public-url = 'hunter2'", "public-url"),
             ("bus = 'hunter2'", "bus"),
+            ("billing-url = 'https://u:hunter2@h'", "billing-url"),
+            ("billing-url = 'https://h'\nbilling-token = \"hunter2\\n\"", "billing-token"),
+            ("partner-projects-secret = 'hunter2'", "partner-projects-secret"),
         ] {
             let error = refusal(text);
             assert!(error.contains(part), "{text}: {error}");

@@ -185,6 +185,31 @@ pub struct Settings {
     #[arg(long, global = true, env = "HUB_CLOUD_MAIL_FROM", value_name = "ADDRESS")]
     pub mail_from: Option<String>,
 
+    /// Billing service that `/tenant/billing` asks, such as https://billing.example.com [default:
+    /// none]
+    #[arg(long, global = true, env = "HUB_CLOUD_BILLING_URL", hide_env_values = true, value_name = "URL")]
+    pub billing_url: Option<String>,
+
+    /// Bearer token for the billing service
+    #[arg(long, global = true, env = "HUB_CLOUD_BILLING_TOKEN", hide_env_values = true, value_name = "TOKEN")]
+    pub billing_token: Option<String>,
+
+    /// Secret of 16 bytes or more that the partner signs its messages about projects with [default:
+    /// none, there are no projects]
+    #[arg(
+        long,
+        global = true,
+        env = "HUB_CLOUD_PARTNER_PROJECTS_SECRET",
+        hide_env_values = true,
+        value_name = "SECRET"
+    )]
+    pub partner_projects_secret: Option<String>,
+
+    /// Whether `/dev` is there, for platform administrators of a service under development
+    #[arg(long, global = true, env = "HUB_CLOUD_DEV_ENDPOINTS", value_name = "BOOL", num_args = 0..=1,
+        default_missing_value = "true", require_equals = true, action = clap::ArgAction::Set)]
+    pub dev_endpoints: Option<bool>,
+
     /// Origins allowed to call the service from a browser (CORS), separated by commas, such as
     /// https://console.example.com [default: none]
     #[arg(long, global = true, env = "HUB_CLOUD_CORS_ORIGINS", value_name = "ORIGINS")]

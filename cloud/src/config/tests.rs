@@ -73,6 +73,14 @@ fn error_of_an_invalid_value_names_its_key() {
         ("smtp-url = 'smtp://user@localhost'\nmail-from = 'a@example.com'", "smtp-url"),
         ("smtp-url = 'smtp://user:word@mail.example.com'\nmail-from = 'a@example.com'", "smtp-url"),
         ("smtp-url = 'smtps://user:%ff@mail.example.com'\nmail-from = 'a@example.com'", "smtp-url"),
+        ("billing-url = 'billing.example.com'", "billing-url"),
+        ("billing-url = 'ftp://billing.example.com'", "billing-url"),
+        ("billing-url = 'https://u:word@billing.example.com'", "billing-url"),
+        ("billing-url = 'https://billing.example.com?a=b'", "billing-url"),
+        ("billing-url = 'http://billing.example.com'\nbilling-token = 'x'", "billing-url"),
+        ("billing-url = 'https://billing.example.com'\nbilling-token = ' '", "billing-token"),
+        ("billing-token = 'x'", "billing-url"),
+        ("partner-projects-secret = 'short'", "partner-projects-secret"),
         ("cors-origins = '*'", "cors-origins"),
         ("cors-origins = 'https://a.example/path'", "cors-origins"),
         ("trusted-proxies = '10.0.0.0/33'", "trusted-proxies"),
@@ -86,7 +94,10 @@ fn error_of_an_invalid_value_names_its_key() {
 #[test]
 fn secrets_are_not_printed() {
     let key = "abcdef01".repeat(8);
-    let text = format!("database-url = 'postgres://u:hunter2@h/d'\nmaster-key = '{key}'");
+    let text = format!(
+        "database-url = 'postgres://u:hunter2@h/d'\nmaster-key = '{key}'\nbilling-url = 'https://h'\n\
+         billing-token = 'hunter2'\npartner-projects-secret = 'hunter2 hunter2 hunter2'"
+    );
     let shown = format!("{:?}", load(&text).expect("a configuration"));
     assert!(!shown.contains("hunter2") && !shown.contains(&key), "{shown}");
     let error = load("master-key = 'abcdef'").expect_err("a refusal").to_string();

@@ -205,6 +205,12 @@ const VERSIONS: &[Version] = &[
         postgres: include_str!("../../../migrations/postgres/0034_end_users.sql"),
         sqlite: include_str!("../../../migrations/sqlite/0034_end_users.sql"),
     },
+    Version {
+        number: 35,
+        name: "partner_projects",
+        postgres: include_str!("../../../migrations/postgres/0035_partner_projects.sql"),
+        sqlite: include_str!("../../../migrations/sqlite/0035_partner_projects.sql"),
+    },
 ];
 
 fn migrator(text: impl Fn(&Version) -> &'static str) -> Migrator {

@@ -1,6 +1,8 @@
 //! The credentials of a destination. They come with a definition, are sealed by whoever stores it,
 //! and are shown without what is secret.
 
+use axum::http::HeaderValue;
+use axum::http::header::{AUTHORIZATION, HeaderName};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};
 
@@ -95,6 +97,16 @@ pub fn checked_auth(value: &Value) -> Result<(String, SecretString), Problem> {
     }
     let kind = shown.value.get("type").and_then(Value::as_str).unwrap_or_default();
     Ok((kind.to_owned(), value.to_string().into()))
+}
+
+/// The credentials of an external endpoint that go into a header of their own; None of others,
+/// which would take the place of a person's token.
+pub fn own_header(secrets: &SecretString) -> Option<(HeaderName, HeaderValue)> {
+    let Some(Auth::Header { name, value }) = Auth::open(secrets) else { return None };
+    let name = super::http::usable(&name).ok().filter(|name| *name != AUTHORIZATION)?;
+    let mut value = HeaderValue::from_str(value.expose_secret()).ok()?;
+    value.set_sensitive(true);
+    Some((name, value))
 }
 
 impl Auth {

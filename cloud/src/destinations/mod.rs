@@ -31,9 +31,10 @@ use self::definition::Kind;
 use crate::outgoing::{CallError, CallErrorKind, Outgoing};
 pub use crate::steps::Body;
 
-pub use self::auth::checked_auth;
+pub use self::auth::{checked_auth, own_header};
 pub use self::connections::Connections;
 pub use self::definition::{BatchDefaults, parse, parse_stored};
+pub use self::http::usable as usable_header;
 
 /// A checked destination, without its secrets. It serializes to the JSON that is shown and stored.
 #[derive(Clone, Debug)]

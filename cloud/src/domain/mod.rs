@@ -5,6 +5,7 @@
 pub mod accounts;
 pub mod api_keys;
 pub mod audit_logs;
+pub mod billing;
 pub mod ble;
 pub mod ble_reprocess;
 pub mod ble_routes;
@@ -28,6 +29,7 @@ pub mod hubs;
 pub mod invitations;
 pub mod jobs;
 pub mod notices;
+pub mod partner_projects;
 pub mod pipelines;
 pub mod recognition;
 pub mod registration_events;

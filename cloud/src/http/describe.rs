@@ -63,7 +63,7 @@ pub const FAILURES: [Failure; 18] = [
 ];
 
 /// Name, JSON type and description of the headers that operations reference.
-pub const HEADERS: [(&str, &str, &str); 15] = [
+pub const HEADERS: [(&str, &str, &str); 16] = [
     ("Accept-Ranges", "string", "`bytes`: the file can be fetched in pieces with `Range`."),
     (
         "Cache-Control",
@@ -83,6 +83,7 @@ pub const HEADERS: [(&str, &str, &str); 15] = [
     ("X-Accel-Buffering", "string", "`no`: proxies must forward events at once."),
     ("X-Request-Id", "string", "The id of the request, which the service's log has too."),
     ("X-Total-Count", "integer", "Items in the whole list, exact up to 100,000."),
+    ("X-Upstream-Status", "integer", "The status with which the supplier's endpoint answered."),
 ];
 
 /// References to described headers, for a response's description.

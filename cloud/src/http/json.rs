@@ -1,4 +1,6 @@
-//! Limits of JSON that is stored as it was sent.
+//! Limits of JSON that is stored, or passed on, as it was sent.
+
+use serde_json::value::RawValue;
 
 /// The deepest accepted nesting. Readers with a recursion limit must be able to parse it.
 pub const MAX_DEPTH: usize = 64;
@@ -22,8 +24,27 @@ pub fn depth(json: &str) -> usize {
     deepest
 }
 
+/// The text of a JSON object that another system sent; None if it is none, or nested too deep.
+pub fn object(bytes: &[u8]) -> Option<Box<RawValue>> {
+    let text = std::str::from_utf8(bytes).ok()?.trim();
+    let fits = text.starts_with('{') && depth(text) <= MAX_DEPTH;
+    fits.then(|| serde_json::from_str(text).ok()).flatten()
+}
+
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn object_is_kept_to_the_letter() {
+        let text = r#"{"cents": 12345678901234567890.10, "a": {}}"#;
+        let kept = super::object(format!(" {text}\n").as_bytes()).expect("an object");
+        assert_eq!(kept.get(), text);
+        let deep = format!("{}{}", "{\"a\":".repeat(65), "1");
+        for text in ["", "[]", "1", "{", "{} {}", "{'a': 1}", "<p>", &format!("{deep}{}", "}".repeat(65))] {
+            assert!(super::object(text.as_bytes()).is_none(), "{text}");
+        }
+        assert!(super::object(b"{\"a\": \"\xff\"}").is_none());
+    }
+
     #[test]
     fn depth_ignores_strings() {
         for (json, expected) in

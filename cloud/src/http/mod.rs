@@ -27,5 +27,6 @@ pub mod paths;
 mod remainder;
 pub mod router;
 pub mod serve;
+pub mod signature;
 mod strict;
 pub mod tls;

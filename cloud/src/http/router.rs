@@ -14,11 +14,11 @@ use super::openapi::Documentation;
 use super::{health, hygiene, middleware, openapi};
 use crate::app::App;
 use crate::domain::{
-    accounts, api_keys, audit_logs, ble, ble_reprocess, ble_routes, bundles, certificates, claim_codes, consent,
-    dashboard, desired_state, device_catalog, device_history, device_instances, device_pages, device_query,
-    diagnostics, end_users, external_endpoints, hub_release, hubs, invitations, jobs, notices, pipelines,
-    registration_events, releases, scan_config, setup_delegations, simulator, streams, supplier_links, supplier_oauth,
-    telemetry, tenant_deletion, tenants, transfers, unknown_advertisers, update_policies,
+    accounts, api_keys, audit_logs, billing, ble, ble_reprocess, ble_routes, bundles, certificates, claim_codes,
+    consent, dashboard, desired_state, device_catalog, device_history, device_instances, device_pages, device_query,
+    diagnostics, end_users, external_endpoints, hub_release, hubs, invitations, jobs, notices, partner_projects,
+    pipelines, registration_events, releases, scan_config, setup_delegations, simulator, streams, supplier_links,
+    supplier_oauth, telemetry, tenant_deletion, tenants, transfers, unknown_advertisers, update_policies,
 };
 use crate::error::Error;
 
@@ -66,12 +66,19 @@ fn routes() -> ApiRouter<App> {
         .merge(notices::http::routes())
         .merge(consent::http::routes())
         .merge(dashboard::http::routes())
+        .merge(billing::http::routes())
+        .merge(partner_projects::http::routes())
+}
+
+/// With what only some services have.
+fn all_routes() -> ApiRouter<App> {
+    routes().merge(partner_projects::http::dev_routes())
 }
 
 /// The OpenAPI document alone.
 pub fn describe() -> Value {
     let mut api = openapi::base();
-    let _ = routes().finish_api(&mut api);
+    let _ = all_routes().finish_api(&mut api);
     openapi::finish(api)
 }
 
@@ -80,7 +87,8 @@ static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| Documentation::
 
 /// The router of the whole service.
 pub fn router(app: App) -> Router {
-    Router::from(routes())
+    let served = if app.config.dev_endpoints { all_routes() } else { routes() };
+    Router::from(served)
         .layer(Extension(DOCUMENTATION.clone()))
         .fallback(unknown_path)
         .method_not_allowed_fallback(method_not_allowed)

@@ -1,5 +1,5 @@
-//! Checks that the configured servers respond: bus, issuer, mail. A server that is not configured
-//! is not checked.
+//! Checks that the configured servers respond: bus, issuer, mail, billing. A server that
+//! is not configured is not checked.
 
 use std::time::Duration;
 
@@ -7,7 +7,8 @@ use hub_protocol::check::Finding;
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::authn::oidc;
-use crate::config::{Config, MailConfig, OidcConfig};
+use crate::config::{BillingConfig, Config, MailConfig, OidcConfig};
+use crate::domain::billing;
 use crate::mail;
 
 const BUS_TIMEOUT: Duration = Duration::from_secs(5);
@@ -16,8 +17,9 @@ pub async fn check(config: &Config) -> Vec<Finding> {
     let bus = async { Some(bus(config.bus.as_ref()?).await) };
     let issuer = async { Some(issuer(config.oidc.as_ref()?).await) };
     let mail = async { Some(mail_server(config.mail.as_ref()?).await) };
-    let (bus, issuer, mail) = tokio::join!(bus, issuer, mail);
-    [bus, issuer, mail].into_iter().flatten().collect()
+    let billing = async { Some(billing_service(config, config.billing.as_ref()?).await) };
+    let (bus, issuer, mail, billing) = tokio::join!(bus, issuer, mail, billing);
+    [bus, issuer, mail, billing].into_iter().flatten().collect()
 }
 
 async fn bus(url: &SecretString) -> Finding {
@@ -49,6 +51,17 @@ async fn mail_server(config: &MailConfig) -> Finding {
             "mail",
             format!("{server}: {reason}"),
             "check `smtp-url` and the server; mail stays queued until it works",
+        ),
+    }
+}
+
+async fn billing_service(config: &Config, service: &BillingConfig) -> Finding {
+    match billing::try_out(service, &config.outgoing).await {
+        Ok(()) => Finding::ok("billing", format!("{} responds", service.url)),
+        Err(reason) => Finding::fail(
+            "billing",
+            format!("{}: {reason}", service.url),
+            "check `billing-url`, `billing-token` and the service; until then `/tenant/billing` answers 502 or 504",
         ),
     }
 }

@@ -13,7 +13,7 @@ mod keys;
 pub mod states;
 mod store;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use hub_protocol::{HubUuid, TenantUuid, Timestamp, text_enum};
 use schemars::JsonSchema;
@@ -500,6 +500,15 @@ pub async fn forget_keys(tx: &mut Tx, scope: &Scope) -> Result<u64> {
 /// Those of these that are devices of the tenant.
 pub async fn existing(conn: &mut Conn, tenant_uuid: TenantUuid, device_instance_ids: &[i64]) -> Result<HashSet<i64>> {
     store::existing(conn, tenant_uuid, device_instance_ids).await
+}
+
+/// The tenants of those of these devices, a short list, that exist. The devices stay until the
+/// transaction ends. The caller has to judge who may know of them.
+pub async fn held_tenants(tx: &mut Tx, device_instance_ids: &[i64]) -> Result<HashMap<i64, TenantUuid>> {
+    match device_instance_ids.is_empty() {
+        true => Ok(HashMap::new()),
+        false => store::held_tenants(tx, device_instance_ids).await.map(HashMap::from_iter),
+    }
 }
 
 /// How often the tenant's device sends, in seconds, if that is known: learned, or of its model.

@@ -234,6 +234,17 @@ pub async fn existing(conn: &mut Conn, tenant_uuid: TenantUuid, ids: &[i64]) -> 
     Ok(found)
 }
 
+/// The tenants of those of these that exist. They stay until the transaction ends. The list must be
+/// short and not empty.
+pub async fn held_tenants(tx: &mut Tx, ids: &[i64]) -> Result<Vec<(i64, TenantUuid)>> {
+    sql("SELECT device_instance_id, tenant_uuid FROM device_instances WHERE device_instance_id IN ")
+        .push_list(ids.iter().copied())
+        .push(" ORDER BY device_instance_id")
+        .for_share(tx)
+        .all(tx)
+        .await
+}
+
 /// The learned interval, or that of the model; the outer None if there is no such instance.
 pub async fn interval_secs(conn: &mut Conn, scope: &Scope, device_instance_id: i64) -> Result<Option<Option<i64>>> {
     sql("SELECT COALESCE(s.interval_secs, (SELECT m.expected_interval_secs FROM device_models m \

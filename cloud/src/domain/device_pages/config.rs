@@ -10,8 +10,8 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::{
-    ENDPOINT_PATH, MAX_DOCUMENT_BYTES, MAX_NAME_CHARS, MAX_STEPS, MAX_TEXT_CHARS, Method, NamedEndpoints, check_path,
-    schema,
+    ENDPOINT_PATH, EndpointMethod, MAX_DOCUMENT_BYTES, MAX_NAME_CHARS, MAX_STEPS, MAX_TEXT_CHARS, NamedEndpoints,
+    check_path, schema,
 };
 use crate::error::{Error, Result};
 use crate::http::check::Check;
@@ -65,7 +65,7 @@ struct Submit {
     #[schemars(length(max = MAX_TEXT_CHARS), regex(pattern = ENDPOINT_PATH))]
     path: String,
     /// How it is called.
-    method: Method,
+    method: EndpointMethod,
 }
 
 /// A form that is valid.
@@ -105,6 +105,28 @@ impl Config {
         let endpoints = NamedEndpoints(self.steps.iter().enumerate().filter_map(endpoint_of).collect());
         Ok(Form { text, endpoints })
     }
+}
+
+/// What is sent when a step of a stored form is done, and where to.
+#[derive(Debug)]
+pub struct Submission {
+    pub external_endpoint_id: Uuid,
+    pub path: String,
+    pub method: EndpointMethod,
+    pub headers: Vec<(String, String)>,
+}
+
+/// The step of a stored form: None if it has none of this id; the inner None if nothing is sent.
+pub fn submission(config: &str, step_id: &str) -> Result<Option<Option<Submission>>> {
+    let config: Config = serde_json::from_str(config).map_err(Error::internal)?;
+    let Some(step) = config.steps.into_iter().find(|step| step.id == step_id) else { return Ok(None) };
+    let headers = step.external_headers.unwrap_or_default().into_iter().collect();
+    Ok(Some(step.submit.map(|submit| Submission {
+        external_endpoint_id: submit.external_endpoint_id,
+        path: submit.path,
+        method: submit.method,
+        headers,
+    })))
 }
 
 impl Step {

@@ -13,6 +13,7 @@ mod uis;
 
 use std::collections::BTreeSet;
 
+use axum::http::Method;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -35,18 +36,35 @@ const MAX_DOCUMENT_BYTES: usize = 64 * 1024;
 /// The path of an external endpoint. A second slash at the start would name another host.
 const ENDPOINT_PATH: &str = r"^/([!$-;=?-\[\]_a-z|~][!$-;=?-\[\]_a-z|~]*)?$";
 
+pub use config::Submission;
 pub use http::{ActionDefinitionResponse, DeviceManualResponse, DeviceUiResponse};
 
 /// How an external endpoint is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
-#[schemars(rename = "EndpointMethod")]
-enum Method {
+pub enum EndpointMethod {
     Get,
     Post,
     Put,
     Patch,
     Delete,
+}
+
+impl EndpointMethod {
+    pub const fn http(self) -> Method {
+        match self {
+            Self::Get => Method::GET,
+            Self::Post => Method::POST,
+            Self::Put => Method::PUT,
+            Self::Patch => Method::PATCH,
+            Self::Delete => Method::DELETE,
+        }
+    }
+
+    /// Whether what is sent goes into a body; else it goes into the query.
+    pub const fn has_body(self) -> bool {
+        matches!(self, Self::Post | Self::Put | Self::Patch)
+    }
 }
 
 /// How many rows of a kind a tenant may have.

@@ -3,11 +3,12 @@
 use hub_protocol::TenantUuid;
 use uuid::Uuid;
 
+use super::config::{self, Submission};
 use super::http::{ActionDefinitionResponse, DeviceManualResponse, DeviceUiResponse};
-use super::{actions, store};
+use super::{actions, store, uis};
 use crate::authz::Scope;
 use crate::db::{Conn, Slice};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// Of each kind, the newest.
 const MOST: Slice = Slice { size: 20, offset: 0 };
@@ -38,6 +39,28 @@ pub async fn pages(conn: &mut Conn, scope: &Scope, device_uuid: Uuid) -> Result<
         manuals: manuals.into_iter().map(DeviceManualResponse::from).collect(),
         actions: rows.into_iter().map(action).collect::<Result<_>>()?,
     })
+}
+
+/// Forms that set devices up, for one answer.
+const MOST_SETUP: Slice = Slice { size: 100, offset: 0 };
+
+/// How many bytes of documents [`setup_forms`] reads.
+pub async fn setup_form_bytes(conn: &mut Conn, scope: &Scope) -> Result<i64> {
+    store::uis::setup_bytes(conn, scope, MOST_SETUP).await
+}
+
+/// The newest forms of the tenant that set devices up.
+pub async fn setup_forms(conn: &mut Conn, scope: &Scope) -> Result<Vec<DeviceUiResponse>> {
+    let (rows, _) = store::uis::list_setup(conn, scope, MOST_SETUP).await?;
+    rows.into_iter().map(DeviceUiResponse::new).collect()
+}
+
+/// What the step of a form of the tenant sends; 404 if there is no such form or step, 409 if the
+/// step sends nothing.
+pub async fn submission(conn: &mut Conn, scope: &Scope, device_ui_id: i64, step_id: &str) -> Result<Submission> {
+    let form = uis::get(conn, scope, device_ui_id).await?;
+    let step = config::submission(&form.config, step_id)?.ok_or_else(|| Error::not_found("step of the UI schema"))?;
+    step.ok_or_else(|| Error::conflict("STEP_SENDS_NOTHING", "this step of the form has no `submit`: it sends nothing"))
 }
 
 /// How many bytes of documents a page of the tenant's actions has.

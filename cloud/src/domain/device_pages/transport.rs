@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::{ENDPOINT_PATH, MAX_ITEMS, MAX_STEPS, MAX_TEXT_CHARS, Method, NamedEndpoints, check_path};
+use super::{ENDPOINT_PATH, EndpointMethod, MAX_ITEMS, MAX_STEPS, MAX_TEXT_CHARS, NamedEndpoints, check_path};
 use crate::http::check::Check;
 
 /// The longest value of a characteristic (Bluetooth Core Specification, Vol 3, Part F, 3.2.9).
@@ -33,7 +33,7 @@ pub struct Transport {
     path: Option<String>,
     /// How the endpoint is called.
     #[serde(skip_serializing_if = "Option::is_none")]
-    method: Option<Method>,
+    method: Option<EndpointMethod>,
     /// What is done over GATT, in this order.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = MAX_STEPS))]

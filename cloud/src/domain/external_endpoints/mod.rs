@@ -1,7 +1,8 @@
 //! External endpoints: servers of a tenant that its forms and actions may call. The tenant proves
 //! that it controls the domain, by a DNS record or a file. Credentials of an endpoint are sealed
-//! and never shown. This module must never call an endpoint for anything but its proof.
+//! and never shown. An endpoint whose domain is not proved is called for its proof alone.
 
+mod call;
 pub mod http;
 mod proof;
 mod store;
@@ -21,6 +22,7 @@ use crate::domain::{device_pages, tenants};
 use crate::error::{Error, Result};
 use crate::sealing;
 use crate::sealing::stored::EXTERNAL_ENDPOINT_AUTH;
+pub use call::{EndpointAnswer, EndpointCall, MAX_ANSWER_BYTES, call};
 use store::EndpointRow;
 
 const MAX_ENDPOINTS: i64 = 100;

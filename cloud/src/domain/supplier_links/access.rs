@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use hub_protocol::Timestamp;
+use hub_protocol::{TenantUuid, Timestamp};
 use secrecy::SecretString;
 use tokio::sync::watch;
 use uuid::Uuid;
@@ -101,6 +101,24 @@ impl LinkRow {
 pub async fn access_token(links: &SupplierLinks, scope: &UserScope, id: i64) -> Result<AccessToken> {
     let core = &links.0.core;
     let seen = store::get(&mut core.db.read().await?, scope, id).await?.ok_or_else(not_found)?;
+    let author = Author { tenant_uuid: Some(seen.tenant_uuid), ..Author::from(scope) };
+    let token = in_force(links, seen).await?;
+    links.0.reads.note(Audit::new(author, "supplier_link.read_token", id, core.clock.now())).await?;
+    Ok(token)
+}
+
+/// The token of the link to the supplier that the user made last, to call the supplier with. It
+/// stays in the service.
+pub async fn token_for(links: &SupplierLinks, scope: &UserScope, supplier: TenantUuid) -> Result<SecretString> {
+    let seen = store::newest(&mut links.0.core.db.read().await?, scope, supplier).await?.ok_or_else(|| {
+        let message = "this needs a link to an account at the supplier; link the account first";
+        Error::conflict("SUPPLIER_LINK_REQUIRED", message)
+    })?;
+    in_force(links, seen).await.map(|token| token.access_token)
+}
+
+async fn in_force(links: &SupplierLinks, seen: LinkRow) -> Result<AccessToken> {
+    let core = &links.0.core;
     let now = core.clock.now();
     let link = match seen.is_due(now) {
         true => refreshed(links, seen).await?,
@@ -108,8 +126,6 @@ pub async fn access_token(links: &SupplierLinks, scope: &UserScope, id: i64) -> 
     };
     let sealed = link.sealed_access_token.as_deref().ok_or_else(not_found)?;
     let access_token = opened(core, SUPPLIER_ACCESS_TOKEN, &link.link_uuid.to_string(), sealed)?;
-    let author = Author { tenant_uuid: Some(link.tenant_uuid), ..Author::from(scope) };
-    links.0.reads.note(Audit::new(author, "supplier_link.read_token", id, core.clock.now())).await?;
     Ok(AccessToken { access_token, expires_at: link.expires_at })
 }
 

@@ -7,7 +7,7 @@ use aide::axum::ApiRouter;
 use aide::axum::routing::{delete_with, get_with, post_with};
 use aide::generate::GenContext;
 use aide::openapi::{Operation, Response as ApiResponse};
-use axum::extract::{FromRef, FromRequest, FromRequestParts, Request, State};
+use axum::extract::{FromRef, FromRequestParts, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
@@ -24,18 +24,16 @@ use super::oauth::MAX_SUB_CHARS;
 use super::store::{self, LinkStatus, Listed};
 use super::{MAX_LINKS, SupplierLinks, no_config, unlink, webhook};
 use crate::authn::Authn;
-use crate::authz::{EndUser, Public, SignedBySupplier};
-use crate::budget::Holder;
+use crate::authz::{EndUser, Public, Signed};
 use crate::core::Core;
 use crate::domain::supplier_oauth::{self, Config};
 use crate::error::{Error, Result};
 use crate::http::answer::{Answer, typed_response};
-use crate::http::body;
 use crate::http::check::filled;
-use crate::http::client_address;
-use crate::http::extract::{Json, Path, Query, parse_json};
+use crate::http::extract::{Json, Path, Query};
 use crate::http::operation::{operation, operation_failing};
 use crate::http::paths::{SupplierLinkPath, SupplierPath};
+use crate::http::signature::SignedJson;
 
 const TAG: &str = "app";
 const MAX_URL_CHARS: usize = 2000;
@@ -385,36 +383,15 @@ struct SupplierPermissionResponse {
     links: i64,
 }
 
-/// A body that is read once it is known who has to have signed it.
-struct Unread(Request);
-
-impl<S: Send + Sync> FromRequest<S> for Unread {
-    type Rejection = std::convert::Infallible;
-
-    async fn from_request(request: Request, _: &S) -> std::result::Result<Self, Self::Rejection> {
-        Ok(Self(request))
-    }
-}
-
-impl OperationInput for Unread {
-    fn operation_input(ctx: &mut GenContext, operation: &mut Operation) {
-        Json::<SupplierPermissionRequest>::operation_input(ctx, operation);
-    }
-}
-
 async fn permission(
-    _: SignedBySupplier,
+    _: Signed,
     State(core): State<Core>,
     State(links): State<SupplierLinks>,
     Path(SupplierPath { supplier_uuid }): Path<SupplierPath>,
-    Unread(request): Unread,
+    body: SignedJson<SupplierPermissionRequest>,
 ) -> Result<Answer<SupplierPermissionResponse>> {
     let secret = webhook::secret(&links, supplier_uuid).await?;
-    let headers = request.headers().clone();
-    let mut held = core.bodies.arriving.hold(Holder::address(client_address::current()));
-    let bytes = body::read_json(request, &mut held).await?;
-    webhook::verify(&secret, &headers, &bytes)?;
-    let SupplierPermissionRequest { user_sub } = parse_json(&bytes)?;
+    let SupplierPermissionRequest { user_sub } = body.verified(&core, &secret).await?;
     let mut check = crate::http::check::Check::new();
     check.required("user_sub", &user_sub, MAX_SUB_CHARS);
     check.done()?;

@@ -1,7 +1,7 @@
 //! Links of app users to the authorization servers of suppliers (OAuth 2.1): how a link is made,
-//! the token that an app gets, and how a link ends. Tokens are sealed and leave the service in one
-//! place, to the user whose link it is. No transaction and no connection is open while a supplier
-//! is called.
+//! the token that an app gets, and how a link ends. Tokens are sealed. They leave the service in
+//! one place, to the user whose link it is, and with calls of the supplier on that user's behalf.
+//! No transaction and no connection is open while a supplier is called.
 
 mod access;
 mod authorize;
@@ -32,6 +32,7 @@ use crate::http::client_address;
 use crate::request_id;
 use crate::sealing::stored::{SUPPLIER_ACCESS_TOKEN, SUPPLIER_REFRESH_TOKEN};
 use access::Flights;
+pub use access::token_for;
 use metadata::Documents;
 use oauth::{Fault, Tokens};
 use reads::Reads;

@@ -1,9 +1,9 @@
 //! What a supplier tells: the permissions of one of its users changed. The message is signed with
 //! the secret that supplier and service share.
 
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::StatusCode;
 use hub_protocol::TenantUuid;
-use secrecy::ExposeSecret;
+use secrecy::SecretString;
 use serde_json::json;
 
 use super::{SupplierLinks, no_config, store};
@@ -11,36 +11,16 @@ use crate::audit::Audit;
 use crate::authz::Scope;
 use crate::domain::supplier_oauth;
 use crate::error::{Error, Result};
-use crate::outgoing::signing::is_service_signature;
 
-const SIGNATURE_HEADER: &str = "x-service-signature";
-
-/// The secret that a supplier signs with.
-pub struct SharedSecret(secrecy::SecretString);
-
-/// 404 for a supplier without a configuration, 412 for one without a secret.
-pub async fn secret(links: &SupplierLinks, tenant_uuid: TenantUuid) -> Result<SharedSecret> {
+/// The secret that a supplier signs with: 404 for a supplier without a configuration, 412 for one
+/// without a secret.
+pub async fn secret(links: &SupplierLinks, tenant_uuid: TenantUuid) -> Result<SecretString> {
     let core = &links.0.core;
     let target = supplier_oauth::registration_target(core, &mut core.db.read().await?, tenant_uuid).await?;
-    target.ok_or_else(no_config)?.secret.map(SharedSecret).ok_or_else(|| {
+    target.ok_or_else(no_config)?.secret.ok_or_else(|| {
         let message = "the supplier has no `registration_shared_secret`, so nothing can be signed with it";
         Error::new(StatusCode::PRECONDITION_FAILED, "SHARED_SECRET_NOT_SET", message)
     })
-}
-
-/// 401 unless the supplier signed exactly these bytes.
-pub fn verify(secret: &SharedSecret, headers: &HeaderMap, body: &[u8]) -> Result<()> {
-    let mut signatures = headers.get_all(SIGNATURE_HEADER).iter();
-    let signature = signatures.next().and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let is_signed = is_service_signature(secret.0.expose_secret().as_bytes(), body, signature);
-    match is_signed && signatures.next().is_none() {
-        true => Ok(()),
-        false => {
-            let message = "`X-Service-Signature` is missing, or is not the signature of this body";
-            let error = Error::new(StatusCode::UNAUTHORIZED, "INVALID_SIGNATURE", message);
-            Err(error.with_header("www-authenticate", "X-Service-Signature"))
-        }
-    }
 }
 
 /// Forgets what the service remembers of the permissions of the users behind an account at the

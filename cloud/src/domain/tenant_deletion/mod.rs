@@ -11,8 +11,8 @@ use crate::authz::{Scope, require};
 use crate::domain::hubs::Hubs;
 use crate::domain::tenants::{self, Locked};
 use crate::domain::{
-    bundles, claim_codes, device_instances, external_endpoints, hub_release, invitations, notices, pipelines,
-    supplier_links, supplier_oauth, transfers,
+    bundles, claim_codes, device_instances, external_endpoints, hub_release, invitations, notices, partner_projects,
+    pipelines, supplier_links, supplier_oauth, transfers,
 };
 use crate::error::Result;
 use crate::outbox;
@@ -40,6 +40,7 @@ pub async fn delete(hubs: &Hubs, scope: &Scope) -> Result<()> {
         "pipelines": pipelines::delete_all(&mut tx, scope.tenant_uuid()).await?,
         "deviceKeys": device_instances::forget_keys(&mut tx, scope).await?,
         "supplierLinks": supplier_links::revoke_all(&mut tx, scope, now).await?,
+        "partnerProjects": partner_projects::leave_all(&mut tx, scope).await?,
         "endpointCredentials": external_endpoints::forget_auth(&mut tx, scope).await?,
     });
     supplier_oauth::forget(&mut tx, scope).await?;

@@ -143,6 +143,16 @@ pub async fn names(conn: &mut Conn, tenants: &[TenantUuid]) -> Result<HashMap<Te
     }
 }
 
+/// The roles of the user in those of these tenants, a short list, that they are a member of.
+/// Nothing of it changes until the transaction ends.
+pub async fn held_roles(tx: &mut Tx, user_uuid: UserUuid, tenants: &[TenantUuid]) -> Result<HashMap<TenantUuid, Role>> {
+    if tenants.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let found = store::held_roles(tx, user_uuid, tenants).await?;
+    Ok(found.into_iter().map(|found| (found.tenant_uuid, found.role)).collect())
+}
+
 /// How many streams the tenant may have open, if it has a limit of its own.
 pub async fn stream_limit(conn: &mut Conn, tenant_uuid: TenantUuid) -> Result<Option<i64>> {
     store::stream_limit(conn, tenant_uuid).await

@@ -92,6 +92,28 @@ pub async fn accept_membership(tx: &mut Tx, scope: &Scope, user_uuid: UserUuid) 
         .await
 }
 
+/// A tenant, and a role in it.
+#[derive(Clone, Copy, Debug, sqlx::FromRow)]
+pub struct TenantRole {
+    pub tenant_uuid: TenantUuid,
+    #[sqlx(try_from = "String")]
+    pub role: Role,
+}
+
+/// The roles of the user in those of these tenants that they are a member of. Nothing of it changes
+/// until the transaction ends. The list must be short and not empty.
+pub async fn held_roles(tx: &mut Tx, user_uuid: UserUuid, tenants: &[TenantUuid]) -> Result<Vec<TenantRole>> {
+    sql("SELECT p.tenant_uuid, p.role ")
+        .push(MEMBERSHIPS)
+        .push(" AND t.tenant_uuid IN ")
+        .bind(user_uuid)
+        .push_list(tenants.iter().copied())
+        .push(" ORDER BY t.tenant_uuid")
+        .for_share(tx)
+        .all(tx)
+        .await
+}
+
 /// None when the tenant is deleted.
 /// The list must be short and not empty.
 pub async fn names(conn: &mut Conn, tenants: &[TenantUuid]) -> Result<Vec<(TenantUuid, String)>> {

@@ -30,7 +30,7 @@ use super::operation::operation;
 use crate::authz::Public;
 
 /// The tags that group the operations.
-const TAGS: [(&str, &str); 31] = [
+const TAGS: [(&str, &str); 33] = [
     ("service", "The service itself: health, metrics, this description."),
     ("auth", "Accounts, logins and the keys that verify access tokens."),
     ("public", "What a link or a signed URL opens, for anyone who has it."),
@@ -57,11 +57,13 @@ const TAGS: [(&str, &str); 31] = [
     ("tenant-diagnostics", "The caller as the service identifies it."),
     ("app", "What a person does in an app."),
     ("tenant-consent", "What a tenant asks its users to consent to, and what they have granted."),
+    ("tenant-billing", "What a tenant owes and may use, as the billing service says."),
     ("tenant-dashboard", "The numbers of a tenant on one page."),
     ("tenant-notifications", "What members of a tenant are told of, and how."),
     ("tenant-supplier-oauth", "The OAuth server of a tenant, and where it is told of registrations."),
-    ("webhooks", "What the systems of suppliers tell, in signed messages."),
+    ("webhooks", "What the systems of suppliers and of the partner tell, in signed messages."),
     ("platform", "What platform administrators do."),
+    ("dev", "What helps to develop against the service; served with the setting `dev-endpoints` alone."),
 ];
 
 const DESCRIPTION: &str = "Manages BLE gateways (hubs) in the field: their identity, the advertisements they upload, \

@@ -94,6 +94,20 @@ fn of_tenant(scope: &Scope, device_uuid: Option<Uuid>) -> Sql {
     }
 }
 
+fn setup(scope: &Scope) -> Sql {
+    of_tenant(scope, None).push(" AND kind = ").push_bind(UiKind::Setup.name())
+}
+
+/// The size of the documents that [`list_setup`] reads.
+pub async fn setup_bytes(conn: &mut Conn, scope: &Scope, slice: Slice) -> Result<i64> {
+    setup(scope).page_bytes(conn, "config", ORDER, slice).await
+}
+
+/// Those that set devices up, newest first, and how many there are.
+pub async fn list_setup(conn: &mut Conn, scope: &Scope, slice: Slice) -> Result<(Vec<UiRow>, i64)> {
+    setup(scope).page(conn, COLUMNS, ORDER, slice).await
+}
+
 pub async fn delete(tx: &mut Tx, scope: &Scope, device_ui_id: i64) -> Result<()> {
     sql("DELETE FROM device_ui_schemas WHERE device_ui_id = $1 AND tenant_uuid = $2")
         .bind(device_ui_id)

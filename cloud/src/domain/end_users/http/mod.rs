@@ -1,6 +1,7 @@
-//! Requests and responses of `/app` about hubs, devices and actions, a file for each.
+//! Requests and responses of `/app` about hubs, devices, actions and forms, a file for each.
 
 mod actions;
+mod device_ui;
 mod devices;
 mod hubs;
 
@@ -9,6 +10,7 @@ use axum::extract::FromRef;
 
 use crate::authn::Authn;
 use crate::core::Core;
+use crate::domain::supplier_links::SupplierLinks;
 
 const TAG: &str = "app";
 
@@ -17,6 +19,7 @@ where
     S: Clone + Send + Sync + 'static,
     Core: FromRef<S>,
     Authn: FromRef<S>,
+    SupplierLinks: FromRef<S>,
 {
-    ApiRouter::new().merge(hubs::routes()).merge(devices::routes()).merge(actions::routes())
+    ApiRouter::new().merge(hubs::routes()).merge(devices::routes()).merge(actions::routes()).merge(device_ui::routes())
 }

@@ -1,0 +1,59 @@
+//! What a person enters into a form of a supplier goes to the supplier's endpoint, under the token
+//! of the account that the person linked there. Nothing of it is stored, and no connection to the
+//! database is held meanwhile.
+
+use hub_protocol::HubUuid;
+use serde_json::{Map, Value, json};
+
+use super::{hub, of_caller};
+use crate::audit::{Audit, Author};
+use crate::authn::user::User;
+use crate::authz::{Scope, UserScope};
+use crate::budget::Holder;
+use crate::core::Core;
+use crate::domain::device_pages::of_model;
+use crate::domain::external_endpoints::{self, EndpointAnswer, EndpointCall, MAX_ANSWER_BYTES};
+use crate::domain::supplier_links::{self, SupplierLinks};
+use crate::error::Result;
+use crate::http::body::no_memory;
+
+/// Names the hub to the endpoint.
+const HUB_HEADER: &str = "X-Hub-UUID";
+
+/// A step of a form that a person has filled in, for one of their hubs.
+pub struct Filled {
+    pub hub_uuid: HubUuid,
+    pub device_ui_id: i64,
+    pub step_id: String,
+    pub values: Map<String, Value>,
+}
+
+/// Sends it, and returns what the supplier's endpoint answers.
+pub async fn invoke(
+    core: &Core,
+    links: &SupplierLinks,
+    (scope, user): (&UserScope, &User),
+    filled: Filled,
+) -> Result<EndpointAnswer> {
+    core.turns.device_ui.count(scope.user_uuid().0, core.clock.now())?;
+    let _turn = core.turns.device_ui.take(scope.user_uuid().0).await?;
+    let mut conn = core.db.read().await?;
+    let person = of_caller(core, &mut conn, scope).await?;
+    let tenant_uuid = hub(&mut conn, &person, filled.hub_uuid).await?.tenant_uuid;
+    let supplier = Scope::of_person(user, tenant_uuid);
+    let submission = of_model::submission(&mut conn, &supplier, filled.device_ui_id, &filled.step_id).await?;
+    drop(conn);
+    let holder = Holder { group: tenant_uuid.0, member: Some(scope.user_uuid().0) };
+    let _held = core.bodies.answers.reserve(holder, MAX_ANSWER_BYTES).map_err(no_memory)?;
+    let bearer = supplier_links::token_for(links, scope, tenant_uuid).await?;
+    let endpoint = submission.external_endpoint_id;
+    // What is called leaves a trace, whatever becomes of the call.
+    let author = Author { tenant_uuid: Some(tenant_uuid), ..Author::from(scope) };
+    let audit = Audit::new(author, "device_ui.invoke", filled.device_ui_id, core.clock.now());
+    let detail = json!({"hubUuid": filled.hub_uuid, "stepId": filled.step_id, "externalEndpointId": endpoint});
+    core.db.begin().await?.commit(audit.with(detail)).await?;
+    let mut headers = submission.headers;
+    headers.push((HUB_HEADER.to_owned(), filled.hub_uuid.to_string()));
+    let (method, path, values) = (submission.method, submission.path, filled.values);
+    external_endpoints::call(core, &supplier, endpoint, EndpointCall { method, path, headers, bearer, values }).await
+}
