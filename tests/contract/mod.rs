@@ -6,7 +6,7 @@ mod authorization;
 mod bundles;
 mod catalog;
 pub mod document;
-mod dump;
+pub mod dump;
 mod end_users;
 mod isolation;
 mod page;

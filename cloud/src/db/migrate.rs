@@ -205,6 +205,12 @@ const VERSIONS: &[Version] = &[
         postgres: include_str!("../../../migrations/postgres/0034_end_users.sql"),
         sqlite: include_str!("../../../migrations/sqlite/0034_end_users.sql"),
     },
+    Version {
+        number: 39,
+        name: "account",
+        postgres: include_str!("../../../migrations/postgres/0039_account.sql"),
+        sqlite: include_str!("../../../migrations/sqlite/0039_account.sql"),
+    },
 ];
 
 fn migrator(text: impl Fn(&Version) -> &'static str) -> Migrator {

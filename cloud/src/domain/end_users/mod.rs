@@ -3,6 +3,7 @@
 //! them. Every statement begins with the hubs that are the person's at that moment. It must never
 //! show what was heard before the hub was theirs.
 
+pub mod export;
 pub mod http;
 mod store;
 

@@ -1,8 +1,8 @@
 //! Requests and responses of `/app` about hubs, devices and actions, a file for each.
 
 mod actions;
-mod devices;
-mod hubs;
+pub mod devices;
+pub mod hubs;
 
 use aide::axum::ApiRouter;
 use axum::extract::FromRef;
