@@ -43,11 +43,8 @@ async fn hub_of(app: &TestApp, tenant: &Tenant, person: &Person) -> SimulatedHub
 async fn hear(app: &TestApp, tenant: &Tenant, hub: &SimulatedHub, model: Uuid, heard: &[(&str, i64)]) {
     for (address, device) in heard {
         let mut conn = app.app.db.read().await.expect("a connection");
-        let last: Option<i64> = sql("SELECT MAX(ble_event_id) FROM ble_events WHERE tenant_uuid = $1")
-            .bind(tenant.tenant_uuid)
-            .scalar(&mut conn)
-            .await
-            .expect("an id");
+        let last = sql("SELECT MAX(ble_event_id) FROM ble_events WHERE tenant_uuid = $1");
+        let last: Option<i64> = last.bind(tenant.tenant_uuid).scalar(&mut conn).await.expect("an id");
         drop(conn);
         let event = json!({"observedAt": app.app.clock.now(), "address": address, "rssi": -60});
         let body = json!({"batchUuid": Uuid::new_v4(), "events": [event]});

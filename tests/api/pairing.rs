@@ -1,5 +1,5 @@
-//! `/app/hubs/pairing-codes` and `/app/pair`: how a person makes a hub theirs. In a browser, the page
-//! is tried by tests/browser/run.
+//! `/app/hubs/pairing-codes` and `/app/pair`: how a person makes a hub theirs. In a browser, the
+//! page is tried by tests/browser/run.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};

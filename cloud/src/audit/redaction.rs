@@ -79,8 +79,9 @@ impl Redaction<'_> {
         let actor_key = if is_theirs { pseudonym.key() } else { entry.actor_key };
         let persona_uuid = if is_theirs { Some(self.pseudonym) } else { entry.persona_uuid };
         let redacted = |state: Option<Json<Value>>| state.map(|Json(state)| self.redacted(state));
-        sql("UPDATE audit_logs SET actor_uuid = $2, actor_key = $3, persona_uuid = $4, target = $5, \
-             detail = $6, before_state = $7, after_state = $8, address = $9 WHERE audit_log_id = $1")
+        sql("UPDATE audit_logs SET actor_uuid = $2, actor_key = $3, persona_uuid = $4, \
+             target = $5, detail = $6, before_state = $7, after_state = $8, address = $9 \
+             WHERE audit_log_id = $1")
         .bind(entry.audit_log_id)
         .bind(actor_uuid)
         .bind(actor_key)
@@ -139,7 +140,8 @@ pub async fn forget_device(tx: &mut Tx, device_instance_id: i64) -> Result<()> {
 /// Deletes the addresses that a hub called from, of at most `limit` entries. Returns of how many.
 pub async fn forget_addresses(tx: &mut Tx, actor: &Actor, limit: i64) -> Result<u64> {
     sql("UPDATE audit_logs SET address = NULL WHERE audit_log_id IN \
-         (SELECT audit_log_id FROM audit_logs WHERE actor_key = $1 AND address IS NOT NULL LIMIT $2)")
+         (SELECT audit_log_id FROM audit_logs \
+         WHERE actor_key = $1 AND address IS NOT NULL LIMIT $2)")
     .bind(actor.key())
     .bind(limit)
     .execute(tx)

@@ -254,10 +254,10 @@ pub async fn backlog(conn: &mut Conn) -> Result<(i64, Option<Timestamp>)> {
     Ok((pending, oldest))
 }
 
-/// Whether an event of the tenant that contains the text is still to be delivered.
-pub async fn awaits(conn: &mut Conn, tenant_uuid: TenantUuid, text: &str) -> Result<bool> {
+/// Whether the tenant is still to be told that a link ended which the text names.
+pub async fn awaits_end_of_link(conn: &mut Conn, tenant_uuid: TenantUuid, text: &str) -> Result<bool> {
     sql("SELECT 1 FROM registration_events WHERE tenant_uuid = $1 AND status = 'PENDING' \
-         AND payload LIKE $2 LIMIT 1")
+         AND event_type = 'supplier_link.revoked' AND payload LIKE $2 LIMIT 1")
     .bind(tenant_uuid)
     .bind(format!("%{text}%"))
     .exists(conn)

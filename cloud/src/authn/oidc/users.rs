@@ -174,10 +174,8 @@ async fn update_email(conn: &mut Conn, user_uuid: UserUuid, before: &str, after:
 
 /// Whether the account was deleted after the token was issued.
 async fn was_deleted(conn: &mut Conn, subject_hash: &[u8], issued_at: Option<i64>) -> Result<bool> {
-    let deleted_at: Option<Timestamp> = sql("SELECT deleted_at FROM deleted_subjects WHERE subject_hash = $1")
-        .bind(subject_hash)
-        .optional_scalar(conn)
-        .await?;
+    let deleted = sql("SELECT deleted_at FROM deleted_subjects WHERE subject_hash = $1");
+    let deleted_at: Option<Timestamp> = deleted.bind(subject_hash).optional_scalar(conn).await?;
     Ok(deleted_at.is_some_and(|deleted_at| issued_at.is_none_or(|issued_at| issued_at <= deleted_at.as_secs())))
 }
 

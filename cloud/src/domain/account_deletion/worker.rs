@@ -296,7 +296,7 @@ impl Work<'_> {
         let mut conn = self.core.db.read().await?;
         let mut is_waiting = supplier_links::has_tokens(&mut conn, user_uuid).await?;
         for tenant_uuid in &self.deletion.traces.tenants {
-            is_waiting |= outbox::awaits(&mut conn, *tenant_uuid, &text).await?;
+            is_waiting |= outbox::awaits_end_of_link(&mut conn, *tenant_uuid, &text).await?;
         }
         drop(conn);
         if is_waiting && now < self.deletion.begun_at.plus_secs(FAREWELL_SECS) {

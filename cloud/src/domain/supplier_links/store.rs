@@ -418,10 +418,11 @@ pub async fn subs_of(conn: &mut Conn, user_uuid: UserUuid) -> Result<Vec<(Tenant
 
 /// Whether tokens of the user are still to be revoked.
 pub async fn has_tokens(conn: &mut Conn, user_uuid: UserUuid) -> Result<bool> {
-    sql("SELECT 1 FROM supplier_links WHERE user_uuid = $1 AND sealed_access_token IS NOT NULL LIMIT 1")
-        .bind(user_uuid)
-        .exists(conn)
-        .await
+    sql("SELECT 1 FROM supplier_links \
+         WHERE user_uuid = $1 AND sealed_access_token IS NOT NULL LIMIT 1")
+    .bind(user_uuid)
+    .exists(conn)
+    .await
 }
 
 pub async fn delete_all_of(tx: &mut Tx, user_uuid: UserUuid) -> Result<()> {
