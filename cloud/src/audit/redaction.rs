@@ -127,7 +127,7 @@ fn pattern(text: &str) -> String {
     format!("%{}%", quoted.trim_matches('"').replace('\\', "_"))
 }
 
-/// Deletes what entries say of a device, and the addresses that a hub called from.
+/// Deletes what entries say of a device.
 pub async fn forget_device(tx: &mut Tx, device_instance_id: i64) -> Result<()> {
     sql("UPDATE audit_logs SET detail = $2, before_state = NULL, after_state = NULL \
          WHERE target = $1 AND object_type = 'device'")
