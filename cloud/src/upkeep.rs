@@ -6,10 +6,11 @@ use hub_protocol::Timestamp;
 use serde_json::json;
 
 use crate::app::App;
+use crate::authn::oidc;
 use crate::db::{Db, partitions};
 use crate::domain::{
-    accounts, ble_reprocess, bundles, certificates, dashboard, device_history, device_instances, hubs, jobs, notices,
-    pipelines, releases, supplier_links, unknown_advertisers, update_policies,
+    account_deletion, accounts, ble_reprocess, bundles, certificates, claim_codes, dashboard, device_history,
+    device_instances, hubs, jobs, notices, pipelines, releases, supplier_links, unknown_advertisers, update_policies,
 };
 use crate::error::{Error, Result};
 use crate::tasks::{self, Done, Lane, NewTask, Task};
@@ -35,6 +36,8 @@ const OLD_NOTICES: &str = "upkeep.old_notices";
 const BLE_MINUTES: &str = "upkeep.ble_minutes";
 const OLD_BLE_MINUTES: &str = "upkeep.old_ble_minutes";
 const SUPPLIER_LINKS: &str = "upkeep.supplier_links";
+const PAIRING_CODES: &str = "upkeep.pairing_codes";
+const DELETED_SUBJECTS: &str = "upkeep.deleted_subjects";
 
 const KINDS: &[&str] = &[
     UPLOAD_KEYS,
@@ -57,6 +60,8 @@ const KINDS: &[&str] = &[
     BLE_MINUTES,
     OLD_BLE_MINUTES,
     SUPPLIER_LINKS,
+    PAIRING_CODES,
+    DELETED_SUBJECTS,
 ];
 
 const EVERY_SECS: i64 = 3600;
@@ -105,6 +110,7 @@ pub const LANES: &[Lane] = &[
     Lane { name: device_instances::LANE, runners: 1 },
     Lane { name: mail::LANE, runners: 4 },
     Lane { name: accounts::LANE, runners: 2 },
+    Lane { name: account_deletion::LANE, runners: 1 },
     Lane { name: outbox::LANE, runners: 16 },
     Lane { name: supplier_links::LANE, runners: 8 },
     Lane { name: notices::WEBHOOKS_LANE, runners: 8 },
@@ -152,6 +158,7 @@ pub async fn perform(app: App, task: Task) -> Result<Done> {
         notices::WEBHOOKS => notices::perform_webhooks(&app, &task).await,
         outbox::PUSH => app.parts().pushes.perform(&task.payload).await,
         supplier_links::REVOKE => supplier_links::perform(&app.parts().supplier_links, &task).await,
+        account_deletion::DELETE => account_deletion::perform(&app.parts().hubs, &task).await,
         accounts::FORGOT => accounts::perform_forgot(&app.parts().accounts, &task.payload).await,
         // A newer replica may know this kind and run the task later.
         _ => Err(Error::internal("this version does not know this kind of work")),
@@ -193,6 +200,8 @@ async fn perform_upkeep(app: &App, kind: &str) -> Result<Done> {
         NOTICES => notices::scan(app, &failing_pipelines(app).await?).await?,
         OLD_NOTICES => notices::upkeep(app, now, CHUNK).await?,
         BLE_MINUTES => dashboard::roll_up(app).await?,
+        PAIRING_CODES => claim_codes::forget_unused_pairing(db, now, CHUNK).await? >= CHUNK.unsigned_abs(),
+        DELETED_SUBJECTS => oidc::forget_deleted(db, now, CHUNK).await? >= CHUNK.unsigned_abs(),
         SUPPLIER_LINKS => supplier_links::upkeep(db, now, CHUNK).await?,
         OLD_BLE_MINUTES => dashboard::forget(db, now, CHUNK).await? >= CHUNK.unsigned_abs(),
         _ => return Err(Error::internal("no such kind of upkeep")),

@@ -1,5 +1,7 @@
 //! Endpoints as their callers see them.
 
+mod account_deletion;
+mod account_export;
 mod api_keys;
 mod audit;
 mod auth;
@@ -50,6 +52,7 @@ mod notices;
 mod notices_kinds;
 mod observations;
 mod owners;
+mod pairing;
 mod partner_projects;
 mod passwords;
 mod pipelines;

@@ -32,18 +32,34 @@ pub type Dump = BTreeMap<String, Vec<String>>;
 
 /// Reads all rows again and again. On PostgreSQL that is one prepared query on one connection.
 pub enum Dumper {
-    Sqlite(PathBuf),
+    Sqlite { file: PathBuf, columns: Columns },
     Postgres { db: PgConnection, query: String },
+}
+
+/// Which columns are read.
+#[derive(Clone, Copy)]
+pub enum Columns {
+    All,
+    /// But for those that change by themselves.
+    Still,
 }
 
 impl Dumper {
     pub async fn new(app: &TestApp) -> Self {
+        Self::of(app, Columns::Still).await
+    }
+
+    pub async fn of_everything(app: &TestApp) -> Self {
+        Self::of(app, Columns::All).await
+    }
+
+    async fn of(app: &TestApp, columns: Columns) -> Self {
         match app.sqlite_file() {
-            Some(file) => Self::Sqlite(file),
+            Some(file) => Self::Sqlite { file, columns },
             None => {
                 let url = app.app.config.database_url.expose_secret();
                 let mut db = PgConnection::connect(url).await.expect("a connection");
-                let query = postgres_query(&mut db).await;
+                let query = postgres_query(&mut db, columns).await;
                 Self::Postgres { db, query }
             }
         }
@@ -51,7 +67,7 @@ impl Dumper {
 
     pub async fn dump(&mut self) -> Dump {
         match self {
-            Self::Sqlite(file) => dump_sqlite(file),
+            Self::Sqlite { file, columns } => dump_sqlite(file, *columns),
             Self::Postgres { db, query } => {
                 let query = sqlx::query_as(AssertSqlSafe(query.clone()));
                 let rows: Vec<(String, Vec<String>)> = query.fetch_all(db).await.expect("the rows");
@@ -76,11 +92,12 @@ pub fn differences(before: &Dump, after: &Dump) -> Vec<String> {
     found
 }
 
-fn is_kept(table: &str, column: &str) -> bool {
-    !MOVES_BY_ITSELF.iter().any(|name| *name == table || *name == format!("{table}.{column}"))
+fn is_kept(table: &str, column: &str, columns: Columns) -> bool {
+    matches!(columns, Columns::All)
+        || !MOVES_BY_ITSELF.iter().any(|name| *name == table || *name == format!("{table}.{column}"))
 }
 
-fn dump_sqlite(file: &std::path::Path) -> Dump {
+fn dump_sqlite(file: &std::path::Path, kept: Columns) -> Dump {
     let db = rusqlite::Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_ONLY).expect("the database opens");
     let query = "SELECT m.name, c.name FROM sqlite_schema m, pragma_table_info(m.name) c \
                  WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite%'";
@@ -88,7 +105,7 @@ fn dump_sqlite(file: &std::path::Path) -> Dump {
     let names = statement.query_map((), |row| Ok((row.get(0)?, row.get(1)?))).expect("the columns");
     let names: Vec<(String, String)> = names.map(|name| name.expect("a column")).collect();
     let mut dump = Dump::new();
-    for (table, columns) in by_table(names) {
+    for (table, columns) in by_table(names, kept) {
         let mut statement = db.prepare(&format!("SELECT {} FROM {table}", columns.join(", "))).expect("a statement");
         let mut rows = statement.query(()).expect("the rows");
         let mut lines = Vec::new();
@@ -104,9 +121,9 @@ fn dump_sqlite(file: &std::path::Path) -> Dump {
     dump
 }
 
-fn by_table(names: Vec<(String, String)>) -> BTreeMap<String, Vec<String>> {
+fn by_table(names: Vec<(String, String)>, columns: Columns) -> BTreeMap<String, Vec<String>> {
     let mut tables = BTreeMap::<String, Vec<String>>::new();
-    for (table, column) in names.into_iter().filter(|(table, column)| is_kept(table, column)) {
+    for (table, column) in names.into_iter().filter(|(table, column)| is_kept(table, column, columns)) {
         tables.entry(table).or_default().push(column);
     }
     tables
@@ -118,14 +135,14 @@ fn sorted(mut lines: Vec<Vec<String>>) -> Vec<String> {
 }
 
 /// Every row of every table, with the table's name.
-async fn postgres_query(db: &mut PgConnection) -> String {
+async fn postgres_query(db: &mut PgConnection, columns: Columns) -> String {
     // Partitions are read through their table.
     let query = "SELECT c.table_name::text, c.column_name::text FROM information_schema.columns c \
                  JOIN pg_class k ON k.relname = c.table_name AND k.relkind IN ('r', 'p') \
                      AND NOT k.relispartition \
                  WHERE c.table_schema = 'public' ORDER BY c.table_name, c.ordinal_position";
     let names: Vec<(String, String)> = sqlx::query_as(query).fetch_all(db).await.expect("the columns");
-    let tables = by_table(names).into_iter().map(|(table, columns)| {
+    let tables = by_table(names, columns).into_iter().map(|(table, columns)| {
         let values = columns.iter().map(|column| format!("'{column}=' || COALESCE({column}::text, 'Null')"));
         format!("SELECT '{table}', ARRAY[{}] FROM {table}", values.collect::<Vec<_>>().join(", "))
     });

@@ -7,7 +7,7 @@ mod beside;
 mod bundles;
 mod catalog;
 pub mod document;
-mod dump;
+pub mod dump;
 mod end_users;
 mod isolation;
 mod page;

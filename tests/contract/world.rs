@@ -183,7 +183,7 @@ impl World {
             "supplierLinks.callback" => return format!("{}?{}", operation.path, self.refusal().await),
             _ => {}
         }
-        if matches!(operation.id(), "consentSettings.get" | "appConsent.grant") {
+        if matches!(operation.id(), "consentSettings.get" | "appConsent.grant" | "appPairing.create") {
             self.ask_for_consent().await;
         }
         for name in operation.path_parameters() {
@@ -516,6 +516,12 @@ impl World {
             "$appRelease" => self.maker.body(&self.recipe(ReleaseKind::App), json!({})),
             "$agentRelease" => self.maker.body(&self.recipe(ReleaseKind::Agent), json!({"channel": "beta"})),
             "$channel" => json!(Uuid::new_v4().simple().to_string()),
+            "$ownersClaimCode" => {
+                let body = json!({"ownerUserUuid": self.tenant.owner.login.user_uuid});
+                let made =
+                    self.tenant.client.post("/tenant/hubs/claim-codes").json(&body).call().await.expect(200).json();
+                made["data"]["claimCode"].clone()
+            }
             "$claimCode" => json!(self.tenant.claim_code().await),
             "$hubRefreshToken" => json!(self.hub.credentials.refresh_token),
             "$keptAppUuid" => json!(self.app_uuid),

@@ -2,6 +2,7 @@
 //! never contains a secret. Reading the log is the part of `domain::audit_logs`.
 
 mod actor;
+pub mod redaction;
 pub mod retention;
 
 use hub_protocol::{PersonaUuid, TenantUuid, Timestamp, UserUuid};

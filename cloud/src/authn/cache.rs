@@ -69,12 +69,10 @@ impl Permissions {
         }))
     }
 
-    /// Returns 401 if the user's login has ended.
+    /// Returns 401 if the user's login has ended, or the account of another issuer's user was
+    /// deleted.
     pub async fn require_session(&self, db: &Db, user: &User) -> Result<()> {
-        match user.session {
-            Session::Login(_) => self.signed_in(db, user, None).await.map(drop),
-            Session::External => Ok(()),
-        }
+        self.signed_in(db, user, None).await.map(drop)
     }
 
     /// The person's membership in the tenant, or `None` if there is none; 401 if the login has

@@ -70,7 +70,7 @@ pub async fn signed_in_by_user(
     tenant_uuid: Option<TenantUuid>,
 ) -> Result<Option<SignedIn>> {
     let row: Option<SignedInRow> = sql("SELECT p.persona_uuid, p.role FROM \
-         (SELECT user_uuid FROM users WHERE user_uuid = $1)")
+         (SELECT user_uuid FROM users WHERE user_uuid = $1 AND deleted_at IS NULL)")
     .push(MEMBERSHIP_OF_CALLER)
     .bind(user_uuid)
     .bind(tenant_uuid)

@@ -207,9 +207,15 @@ const VERSIONS: &[Version] = &[
     },
     Version {
         number: 35,
-        name: "partner_projects",
+        name: "partner projects",
         postgres: include_str!("../../../migrations/postgres/0035_partner_projects.sql"),
         sqlite: include_str!("../../../migrations/sqlite/0035_partner_projects.sql"),
+    },
+    Version {
+        number: 36,
+        name: "account",
+        postgres: include_str!("../../../migrations/postgres/0036_account.sql"),
+        sqlite: include_str!("../../../migrations/sqlite/0036_account.sql"),
     },
 ];
 

@@ -2,6 +2,8 @@
 //! handlers and routes in `http.rs`; SQL in `store.rs`. A domain calls only domains of lower
 //! layers, and only their `mod.rs`, never their `store.rs`.
 
+pub mod account_deletion;
+pub mod account_export;
 pub mod accounts;
 pub mod api_keys;
 pub mod audit_logs;
@@ -29,6 +31,7 @@ pub mod hubs;
 pub mod invitations;
 pub mod jobs;
 pub mod notices;
+pub mod pairing;
 pub mod partner_projects;
 pub mod pipelines;
 pub mod recognition;

@@ -3,6 +3,7 @@
 mod accept;
 pub mod access_log;
 pub mod answer;
+pub mod asset;
 pub mod body;
 pub mod check;
 pub mod client_address;

@@ -14,11 +14,12 @@ use super::openapi::Documentation;
 use super::{health, hygiene, middleware, openapi};
 use crate::app::App;
 use crate::domain::{
-    accounts, api_keys, audit_logs, billing, ble, ble_reprocess, ble_routes, bundles, certificates, claim_codes,
-    consent, dashboard, desired_state, device_catalog, device_history, device_instances, device_pages, device_query,
-    diagnostics, end_users, external_endpoints, hub_release, hubs, invitations, jobs, notices, partner_projects,
-    pipelines, registration_events, releases, scan_config, setup_delegations, simulator, streams, supplier_links,
-    supplier_oauth, telemetry, tenant_deletion, tenants, transfers, unknown_advertisers, update_policies,
+    account_deletion, account_export, accounts, api_keys, audit_logs, billing, ble, ble_reprocess, ble_routes, bundles,
+    certificates, claim_codes, consent, dashboard, desired_state, device_catalog, device_history, device_instances,
+    device_pages, device_query, diagnostics, end_users, external_endpoints, hub_release, hubs, invitations, jobs,
+    notices, pairing, partner_projects, pipelines, registration_events, releases, scan_config, setup_delegations,
+    simulator, streams, supplier_links, supplier_oauth, telemetry, tenant_deletion, tenants, transfers,
+    unknown_advertisers, update_policies,
 };
 use crate::error::Error;
 
@@ -65,6 +66,9 @@ fn routes() -> ApiRouter<App> {
         .merge(registration_events::http::routes())
         .merge(notices::http::routes())
         .merge(consent::http::routes())
+        .merge(pairing::http::routes())
+        .merge(account_deletion::http::routes())
+        .merge(account_export::http::routes())
         .merge(dashboard::http::routes())
         .merge(billing::http::routes())
         .merge(partner_projects::http::routes())

@@ -42,7 +42,7 @@ pub use commits::{
 pub use derived::{Derived, Due, Heard, HeardUpload};
 pub use kinds::Kind;
 pub use quota::{count_stored, forget_month, forget_months_before, has_months_before, lower_stored, stored_of_kind};
-pub use retention::{Holder, delete_of_hub, holders, log_of, oldest_of_hub};
+pub use retention::{BLE_EVENTS, Holder, delete_of_hub, holders, log_of, oldest_of_hub};
 pub use rewrite::{Rewritten, rewrite};
 pub use single::{Ids, issue_id, store_answer, stored_answer};
 pub use status::ProcessingStatus;

@@ -9,7 +9,7 @@ use crate::db::months::Month;
 use crate::db::{Conn, Tx, sql};
 use crate::error::Result;
 
-const BLE_EVENTS: AgedLog = AgedLog {
+pub const BLE_EVENTS: AgedLog = AgedLog {
     table: "ble_events",
     id: "ble_event_id",
     bytes: "octet_length(event) + COALESCE(octet_length(reading), 0)",
@@ -61,53 +61,88 @@ pub async fn holders(conn: &mut Conn, kind: Kind, log: AgedLog, after: Uuid, lim
         .await
 }
 
-/// Measures the oldest BLE events of a hub that were received before `before`, up to `limit`, all
-/// of one month.
+/// Measures the oldest records of a hub in a log that were received from `from` on and before
+/// `before`, up to `limit`, all of one month.
 pub async fn oldest_of_hub(
     conn: &mut Conn,
+    log: AgedLog,
     tenant_uuid: TenantUuid,
     hub_uuid: HubUuid,
-    before: Timestamp,
+    (from, before): (Timestamp, Timestamp),
     limit: i64,
 ) -> Result<Batch> {
-    let first: Option<i64> = sql("SELECT ble_event_id FROM ble_events WHERE tenant_uuid = $1 \
-         AND hub_uuid = $2 AND ble_event_id < $3 ORDER BY ble_event_id LIMIT 1")
-    .bind(tenant_uuid)
-    .bind(hub_uuid)
-    .bind(before.as_micros())
-    .optional_scalar(conn)
-    .await?;
+    let first: Option<i64> = sql("SELECT ")
+        .push(log.id)
+        .push(" FROM ")
+        .push(log.table)
+        .push(" WHERE tenant_uuid = $1 AND hub_uuid = $2 AND ")
+        .bind(tenant_uuid)
+        .bind(hub_uuid)
+        .push(log.id)
+        .push(" >= ")
+        .push_bind(from.as_micros())
+        .push(" AND ")
+        .push(log.id)
+        .push(" < ")
+        .push_bind(before.as_micros())
+        .push(" ORDER BY ")
+        .push(log.id)
+        .push(" LIMIT 1")
+        .optional_scalar(conn)
+        .await?;
     let Some(first_id) = first else { return Ok(Batch { records: 0, bytes: 0, first_id: None, last_id: None }) };
     let end_id = before.as_micros().min(Month::of(Timestamp::from_micros(first_id)).end_micros());
     sql("SELECT COUNT(*) AS records, CAST(COALESCE(SUM(size), 0) AS BIGINT) AS bytes, \
-         MIN(id) AS first_id, MAX(id) AS last_id FROM (SELECT ble_event_id AS id, ")
-    .push(BLE_EVENTS.bytes)
+         MIN(id) AS first_id, MAX(id) AS last_id FROM (SELECT ")
+    .push(log.id)
+    .push(" AS id, ")
+    .push(log.bytes)
     .push(" + ")
     .push_number(RECORD_BYTES)
-    .push(
-        " AS size FROM ble_events WHERE tenant_uuid = $1 AND hub_uuid = $2 \
-         AND ble_event_id >= $3 AND ble_event_id < $4 ORDER BY ble_event_id LIMIT $5) AS oldest",
-    )
+    .push(" AS size FROM ")
+    .push(log.table)
+    .push(" WHERE tenant_uuid = $1 AND hub_uuid = $2 AND ")
     .bind(tenant_uuid)
     .bind(hub_uuid)
-    .bind(first_id)
-    .bind(end_id)
-    .bind(limit)
+    .push(log.id)
+    .push(" >= ")
+    .push_bind(first_id)
+    .push(" AND ")
+    .push(log.id)
+    .push(" < ")
+    .push_bind(end_id)
+    .push(" ORDER BY ")
+    .push(log.id)
+    .push(" LIMIT ")
+    .push_bind(limit)
+    .push(") AS oldest")
     .one(conn)
     .await
 }
 
 /// Deletes a measured batch. Returns false if it is not what was measured, because somebody else
 /// is at it: then the transaction must not be committed.
-pub async fn delete_of_hub(tx: &mut Tx, tenant_uuid: TenantUuid, hub_uuid: HubUuid, batch: Batch) -> Result<bool> {
+pub async fn delete_of_hub(
+    tx: &mut Tx,
+    log: AgedLog,
+    tenant_uuid: TenantUuid,
+    hub_uuid: HubUuid,
+    batch: Batch,
+) -> Result<bool> {
     let (Some(first_id), Some(last_id)) = (batch.first_id, batch.last_id) else { return Ok(false) };
-    let deleted = sql("DELETE FROM ble_events WHERE tenant_uuid = $1 AND hub_uuid = $2 \
-         AND ble_event_id >= $3 AND ble_event_id <= $4")
-    .bind(tenant_uuid)
-    .bind(hub_uuid)
-    .bind(first_id)
-    .bind(last_id)
-    .execute(tx)
-    .await?;
+    let deleted = sql("DELETE FROM ")
+        .push(log.table)
+        .push(" WHERE tenant_uuid = $1 AND hub_uuid = $2 AND ")
+        .bind(tenant_uuid)
+        .bind(hub_uuid)
+        .push(log.id)
+        .push(" >= ")
+        .push_bind(first_id)
+        .push(" AND ")
+        .push(log.id)
+        .push(" <= ")
+        .push_bind(last_id)
+        .execute(tx)
+        .await?;
     Ok(deleted == batch.records.unsigned_abs())
 }

@@ -15,8 +15,8 @@ use crate::db::Tx;
 use crate::error::{Error, Result};
 use crate::tasks::{self, NewTask};
 pub use store::{
-    Claimed, Filters, Settled, Stored, backlog, claim_due, delete_pending, delete_settled_before, fail_due, find,
-    has_settled_before, list, next_due, retry, settle,
+    Claimed, Filters, Settled, Stored, awaits_end_of_link, backlog, claim_due, delete_pending, delete_settled_before,
+    delete_with, fail_due, find, has_settled_before, list, next_due, retry, settle,
 };
 
 /// The lane of pushes. A system of a supplier that does not respond delays nothing else.

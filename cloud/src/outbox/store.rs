@@ -253,3 +253,25 @@ pub async fn backlog(conn: &mut Conn) -> Result<(i64, Option<Timestamp>)> {
     .await?;
     Ok((pending, oldest))
 }
+
+/// Whether the tenant is still to be told that a link ended which the text names.
+pub async fn awaits_end_of_link(conn: &mut Conn, tenant_uuid: TenantUuid, text: &str) -> Result<bool> {
+    sql("SELECT 1 FROM registration_events WHERE tenant_uuid = $1 AND status = 'PENDING' \
+         AND event_type = 'supplier_link.revoked' AND payload LIKE $2 LIMIT 1")
+    .bind(tenant_uuid)
+    .bind(format!("%{text}%"))
+    .exists(conn)
+    .await
+}
+
+/// Deletes at most `limit` events of the tenant that contain the text.
+pub async fn delete_with(tx: &mut Tx, tenant_uuid: TenantUuid, text: &str, limit: i64) -> Result<u64> {
+    sql("DELETE FROM registration_events WHERE registration_event_id IN \
+         (SELECT registration_event_id FROM registration_events WHERE tenant_uuid = $1 \
+         AND payload LIKE $2 LIMIT $3)")
+    .bind(tenant_uuid)
+    .bind(format!("%{text}%"))
+    .bind(limit)
+    .execute(tx)
+    .await
+}

@@ -38,13 +38,15 @@ impl Run<'_> {
             }
             let size = self.pace.size();
             let mut conn = self.core.db.read().await?;
-            let batch = ingest::oldest_of_hub(&mut conn, keeper.tenant_uuid, hub_uuid, before, size).await?;
+            let between = (Timestamp::from_micros(0), before);
+            let log = ingest::BLE_EVENTS;
+            let batch = ingest::oldest_of_hub(&mut conn, log, keeper.tenant_uuid, hub_uuid, between, size).await?;
             drop(conn);
             let Some(first_id) = batch.first_id else { return Ok(true) };
             self.keep_log_short().await?;
             let mut tx = self.core.db.begin().await?;
             let mut held = Held::begin();
-            if !ingest::delete_of_hub(&mut tx, keeper.tenant_uuid, hub_uuid, batch).await? {
+            if !ingest::delete_of_hub(&mut tx, log, keeper.tenant_uuid, hub_uuid, batch).await? {
                 return Ok(false);
             }
             // Bytes are counted by the month, and a batch is of one month.

@@ -26,6 +26,8 @@ const ID_TOKEN_CLAIMS: [&str; 3] = ["nonce", "at_hash", "c_hash"];
 pub struct Claims {
     pub subject: String,
     pub expires_at: i64,
+    /// None if the issuer does not say.
+    pub issued_at: Option<i64>,
     pub is_platform_admin: bool,
     pub vouched: Vouched,
 }
@@ -50,6 +52,7 @@ pub fn check(header: &Header, claims: &Map<String, Value>, config: &OidcConfig, 
         return None;
     }
     let now = now.as_secs();
+    let issued_at = claims.get("iat").and_then(seconds);
     let expires_at = seconds(claims.get("exp")?)?;
     if expires_at <= now {
         return None;
@@ -74,7 +77,13 @@ pub fn check(header: &Header, claims: &Map<String, Value>, config: &OidcConfig, 
     };
     let nickname = NAMES.iter().find_map(|name| text(name).and_then(users::vouched_nickname));
     let is_platform_admin = has_role(claims, &config.roles_claim, PLATFORM_ADMIN);
-    Some(Claims { subject: subject.to_owned(), expires_at, is_platform_admin, vouched: Vouched { email, nickname } })
+    Some(Claims {
+        subject: subject.to_owned(),
+        expires_at,
+        issued_at,
+        is_platform_admin,
+        vouched: Vouched { email, nickname },
+    })
 }
 
 /// Whether the token is an access token. `at+jwt` (RFC 9068) says so; without it, the claims must

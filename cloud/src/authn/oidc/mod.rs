@@ -24,6 +24,8 @@ use crate::config::OidcConfig;
 use crate::core::Core;
 use crate::error::{Error, Result};
 use remote_keys::{Lookup, RemoteKeys};
+use users::Subject;
+pub use users::{forget_deleted, remember_deleted};
 
 /// The most verified tokens in the cache, about 100 bytes each.
 const CACHED_TOKENS: usize = 50_000;
@@ -94,7 +96,8 @@ impl Oidc {
         }
         let (signed, generation) = self.signed(&header, token).await?;
         let claims = claims::check(&header, &signed, &self.config, now).ok_or_else(super::invalid_token)?;
-        let known = users::of_issuer(core, &self.config.issuer, &claims.subject, &claims.vouched, now).await?;
+        let subject = Subject { issuer: &self.config.issuer, subject: &claims.subject, issued_at: claims.issued_at };
+        let known = users::of_issuer(core, subject, &claims.vouched, now).await?;
         let user = User {
             user_uuid: known.user_uuid,
             persona_uuid: known.persona_uuid,

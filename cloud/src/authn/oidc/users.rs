@@ -13,7 +13,7 @@ use crate::authn::fields;
 use crate::authn::store::insert_default_persona;
 use crate::authn::user::{Session, User};
 use crate::core::Core;
-use crate::db::{Conn, sql};
+use crate::db::{Conn, Db, Tx, sql};
 use crate::error::{Error, Result};
 
 /// What the issuer vouches for, besides the subject.
@@ -57,12 +57,34 @@ pub fn vouched_nickname(text: &str) -> Option<String> {
     fields::nickname(Some(&name)).ok().flatten()
 }
 
+/// Whom a token is about.
+#[derive(Clone, Copy)]
+pub struct Subject<'a> {
+    pub issuer: &'a str,
+    pub subject: &'a str,
+    /// When the token was issued, if it says so.
+    pub issued_at: Option<i64>,
+}
+
+/// How long it is remembered that the account of a subject was deleted. Tokens live for less.
+const REMEMBERED_SECS: i64 = 24 * 3600;
+
+impl Subject<'_> {
+    fn hash(&self) -> Vec<u8> {
+        crate::sealing::hash(&format!("{} {}", self.issuer, self.subject))
+    }
+}
+
 /// The account of the issuer's `subject`, created if there is none. Concurrent first requests all
-/// get the same account.
-pub async fn of_issuer(core: &Core, issuer: &str, subject: &str, vouched: &Vouched, now: Timestamp) -> Result<Known> {
+/// get the same account. A token from before the account was deleted creates none.
+pub async fn of_issuer(core: &Core, token: Subject<'_>, vouched: &Vouched, now: Timestamp) -> Result<Known> {
+    let Subject { issuer, subject, issued_at } = token;
     let find = async || known(&mut core.db.read().await?, issuer, subject).await;
     let known = match find().await? {
         Some(known) => known,
+        None if was_deleted(&mut core.db.read().await?, &token.hash(), issued_at).await? => {
+            return Err(crate::authn::invalid_token());
+        }
         None => match create(core, issuer, subject, vouched, now).await? {
             Some(created) => return Ok(created),
             // A concurrent request created it.
@@ -148,4 +170,36 @@ async fn update_email(conn: &mut Conn, user_uuid: UserUuid, before: &str, after:
         .execute(conn)
         .await?;
     Ok(changed == 1)
+}
+
+/// Whether the account was deleted after the token was issued.
+async fn was_deleted(conn: &mut Conn, subject_hash: &[u8], issued_at: Option<i64>) -> Result<bool> {
+    let deleted = sql("SELECT deleted_at FROM deleted_subjects WHERE subject_hash = $1");
+    let deleted_at: Option<Timestamp> = deleted.bind(subject_hash).optional_scalar(conn).await?;
+    Ok(deleted_at.is_some_and(|deleted_at| issued_at.is_none_or(|issued_at| issued_at <= deleted_at.as_secs())))
+}
+
+/// From now on tokens of the subject that were issued until now create no account.
+pub async fn remember_deleted(tx: &mut Tx, issuer: &str, subject: &str, now: Timestamp) -> Result<()> {
+    sql("INSERT INTO deleted_subjects (subject_hash, deleted_at, forget_at) VALUES ($1, $2, $3) \
+         ON CONFLICT (subject_hash) DO UPDATE SET deleted_at = excluded.deleted_at, \
+         forget_at = excluded.forget_at")
+    .bind(Subject { issuer, subject, issued_at: None }.hash())
+    .bind(now)
+    .bind(now.plus_secs(REMEMBERED_SECS))
+    .run(tx)
+    .await
+}
+
+/// Deletes at most `limit` subjects whose tokens have all expired.
+pub async fn forget_deleted(db: &Db, now: Timestamp, limit: i64) -> Result<u64> {
+    let mut tx = db.begin().await?;
+    let deleted = sql("DELETE FROM deleted_subjects WHERE subject_hash IN \
+         (SELECT subject_hash FROM deleted_subjects WHERE forget_at <= $1 LIMIT $2)")
+    .bind(now)
+    .bind(limit)
+    .execute(&mut tx)
+    .await?;
+    tx.commit_unaudited("tokens that have expired").await?;
+    Ok(deleted)
 }

@@ -2,9 +2,10 @@
 //! Passwords and refresh tokens leave this module only as hashes.
 
 mod administrators;
+pub mod departure;
 pub mod http;
 mod password;
-mod profile;
+pub mod profile;
 mod recovery;
 mod store;
 mod throttle;
@@ -348,6 +349,25 @@ pub async fn verify_email(tx: &mut Tx, user_uuid: UserUuid, now: Timestamp) -> R
 /// service cannot be used to flood a mailbox.
 pub async fn count_invitation(core: &Core, inviter: UserUuid, email: &str) -> Result<()> {
     throttle::count(&core.db, &[Subject::inviter(inviter), Subject::invited(email)], core.clock.now()).await
+}
+
+fn code_guesses(user_uuid: UserUuid, address: Option<IpAddr>) -> Vec<Subject> {
+    address.map(Subject::codes_from).into_iter().chain([Subject::codes(user_uuid)]).collect()
+}
+
+/// Refuses with 429 whoever has named too many claim codes that are not theirs.
+pub async fn check_code_guesses(
+    conn: &mut Conn,
+    user_uuid: UserUuid,
+    address: Option<IpAddr>,
+    now: Timestamp,
+) -> Result<()> {
+    throttle::check(conn, &code_guesses(user_uuid, address), now).await
+}
+
+/// Counts that somebody has named a claim code that is not theirs, or refuses it with 429.
+pub async fn count_code_guess(core: &Core, user_uuid: UserUuid, address: Option<IpAddr>) -> Result<()> {
+    throttle::count(&core.db, &code_guesses(user_uuid, address), core.clock.now()).await
 }
 
 /// Deletes at most `limit` expired logins. A lower count means that none is left.

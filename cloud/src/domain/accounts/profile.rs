@@ -14,6 +14,7 @@ use crate::audit::Audit;
 use crate::authn::Authn;
 use crate::authz::{EndUser, UserScope};
 use crate::core::Core;
+use crate::db::Conn;
 use crate::error::{Error, Result};
 use crate::http::answer::Answer;
 use crate::http::check::{Check, LOCALE, MAX_LOCALE_CHARS, changed_text, check_locale, filled};
@@ -180,4 +181,10 @@ async fn change(core: &Core, scope: &UserScope, request: UserProfileUpdateReques
     let audit = Audit::new(scope, "user.update_profile", user_uuid, core.clock.now());
     tx.commit(audit.with(json!({"changed": changed}))).await?;
     Ok(after)
+}
+
+/// The profile as its person gets it; None if there is no such account.
+pub async fn exported(conn: &mut Conn, user_uuid: UserUuid) -> Result<Option<UserProfileResponse>> {
+    let profile = store::full_profile(conn, user_uuid).await?;
+    Ok(profile.map(|profile| UserProfileResponse::new(user_uuid, profile)))
 }

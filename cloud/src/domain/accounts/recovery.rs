@@ -81,7 +81,7 @@ pub async fn change_password(
     Ok(())
 }
 
-fn wrong_password() -> Error {
+pub fn wrong_password() -> Error {
     Error::forbidden("WRONG_PASSWORD", "the current password is wrong")
 }
 

@@ -511,3 +511,51 @@ pub async fn delete_failures(conn: &mut Conn, before: Timestamp, limit: i64) -> 
     .execute(conn)
     .await
 }
+
+/// An account that is about to be deleted.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct Leaving {
+    pub email: String,
+    pub issuer: String,
+    pub subject: String,
+    pub is_platform_admin: bool,
+}
+
+/// The account, if it still has this password. It is locked until the transaction ends.
+pub async fn lock_leaving(conn: &mut Conn, user_uuid: UserUuid, password_hash: &str) -> Result<Option<Leaving>> {
+    sql("SELECT email, issuer, subject, is_platform_admin FROM users \
+         WHERE user_uuid = $1 AND password_hash = $2 AND deleted_at IS NULL")
+    .for_update(conn)
+    .bind(user_uuid)
+    .bind(password_hash)
+    .optional(conn)
+    .await
+}
+
+/// Deletes all that lets somebody in.
+pub async fn delete_logins(conn: &mut Conn, user_uuid: UserUuid) -> Result<()> {
+    sql("DELETE FROM refresh_tokens WHERE login_uuid IN \
+         (SELECT login_uuid FROM logins WHERE user_uuid = $1)")
+    .bind(user_uuid)
+    .run(conn)
+    .await?;
+    sql("DELETE FROM logins WHERE user_uuid = $1").bind(user_uuid).run(conn).await?;
+    delete_resets(conn, user_uuid).await?;
+    forget_addresses(conn, user_uuid).await
+}
+
+/// Empties the account: nobody logs in to it, and its e-mail or subject is free again.
+pub async fn empty_account(conn: &mut Conn, user_uuid: UserUuid, deletion_uuid: Uuid, now: Timestamp) -> Result<()> {
+    sql("UPDATE users SET email = '', password_hash = '', nickname = NULL, locale = NULL, \
+         time_zone = NULL, phone = NULL, avatar_url = NULL, issuer = 'deleted', subject = $2, \
+         email_verified_at = NULL, deleted_at = $3 WHERE user_uuid = $1")
+    .bind(user_uuid)
+    .bind(deletion_uuid.to_string())
+    .bind(now)
+    .run(conn)
+    .await
+}
+
+pub async fn delete_account(conn: &mut Conn, user_uuid: UserUuid) -> Result<()> {
+    sql("DELETE FROM users WHERE user_uuid = $1 AND deleted_at IS NOT NULL").bind(user_uuid).run(conn).await
+}

@@ -27,6 +27,8 @@ const FREE_PER_KNOWN_PAIR: i64 = 100;
 const FREE_PER_ACCOUNT: i64 = 100;
 /// Many users may share an address.
 const FREE_PER_ADDRESS: i64 = 50;
+/// Claim codes that one account gets wrong.
+const FREE_CODES: i64 = 10;
 /// New accounts of one address.
 const FREE_REGISTRATIONS: i64 = 50;
 /// Mails of one kind to one e-mail.
@@ -94,6 +96,16 @@ impl Subject {
     /// Guesses at the current password by somebody who is logged in.
     pub fn changes(user_uuid: UserUuid) -> Self {
         Self::failures(format!("changes:{user_uuid}"), FREE_PER_PAIR, MAX_DELAY_SECS)
+    }
+
+    /// Guesses at claim codes by one account.
+    pub fn codes(user_uuid: UserUuid) -> Self {
+        Self::failures(format!("codes:{user_uuid}"), FREE_CODES, MAX_DELAY_SECS)
+    }
+
+    /// Guesses at claim codes from one network.
+    pub fn codes_from(address: IpAddr) -> Self {
+        Self::failures(format!("codes:{}", network_of(address)), FREE_PER_ADDRESS, MAX_DELAY_SECS)
     }
 
     /// Registrations from one network.
@@ -274,6 +286,17 @@ pub async fn unlock_account(conn: &mut Conn, email: &str) -> Result<u64> {
         cleared += store::clear_failures(conn, &key).await?;
     }
     Ok(cleared)
+}
+
+/// Clears everything that is counted for or against an account that is being deleted.
+pub async fn forget_account(conn: &mut Conn, user_uuid: UserUuid, email: &str) -> Result<()> {
+    if !email.is_empty() {
+        unlock_account(conn, email).await?;
+    }
+    for subject in [Subject::changes(user_uuid), Subject::codes(user_uuid), Subject::inviter(user_uuid)] {
+        store::clear_failures(conn, &subject.key).await?;
+    }
+    Ok(())
 }
 
 /// Clears everything that is counted against an address.

@@ -4,7 +4,7 @@
 pub mod http;
 mod store;
 
-use hub_protocol::Timestamp;
+use hub_protocol::{Timestamp, UserUuid};
 use serde_json::{Value, json};
 
 use crate::audit::Audit;
@@ -12,6 +12,7 @@ use crate::authn::Authn;
 use crate::authn::api_key;
 use crate::authn::user::User;
 use crate::authz::{KeyScopes, Scope};
+use crate::db::Tx;
 use crate::domain::tenants;
 use crate::error::{Error, Result};
 use store::KeyRow;
@@ -101,4 +102,9 @@ fn state(key: &KeyRow) -> Value {
         "rateLimitPerMinute": key.rate_limit_per_minute,
         "expiresAt": key.expires_at,
     })
+}
+
+/// Forgets a person whose account is being deleted. Keys belong to their tenants, and stay.
+pub async fn forget_creator(tx: &mut Tx, user_uuid: UserUuid) -> Result<()> {
+    store::forget_creator(tx, user_uuid).await
 }

@@ -112,3 +112,12 @@ pub async fn deactivate(tx: &mut Tx, scope: &Scope, api_key_id: i64, now: Timest
         .run(tx)
         .await
 }
+
+/// Names nobody as the creator of keys, which stay.
+pub async fn forget_creator(tx: &mut Tx, user_uuid: UserUuid) -> Result<()> {
+    sql("UPDATE api_keys SET created_by_user_uuid = $2 WHERE created_by_user_uuid = $1")
+        .bind(user_uuid)
+        .bind(uuid::Uuid::nil())
+        .run(tx)
+        .await
+}

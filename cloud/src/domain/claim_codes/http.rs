@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{Named, NewClaimCode, Status, StoredCode, store};
+use super::{ClaimCode, Named, NewClaimCode, Status, StoredCode, store};
 use crate::authn::Authn;
 use crate::authz::{Authorized, permission as perm};
 use crate::core::Core;
@@ -108,11 +108,22 @@ pub struct ClaimCodeResponse {
     allow_reclaim: bool,
     /// When it was created.
     created_at: Timestamp,
+    /// Where the person that it is made out to follows the hub; for a QR code. Null where the code
+    /// is masked or made out to nobody, and while the service does not know its public URL.
+    pairing_url: Option<String>,
 }
 
 impl ClaimCodeResponse {
-    fn new(claim_code: String, code: StoredCode, now: Timestamp) -> Self {
+    /// `code` is the code in clear, of which only the first group is shown unless `is_full`.
+    pub fn new(core: &Core, code: &ClaimCode, stored: StoredCode, is_full: bool) -> Self {
+        let claim_code = if is_full { code.spelled() } else { code.masked() };
+        let leads_somewhere = is_full && stored.owner_user_uuid.is_some();
+        let base = core.config.public_url.as_ref().filter(|_| leads_somewhere);
+        // What follows `#` is never sent, so that it gets into no log.
+        let pairing_url = base.map(|base| format!("{base}/app/pair#{claim_code}"));
+        let (code, now) = (stored, core.clock.now());
         Self {
+            pairing_url,
             id: code.claim_code_uuid,
             claim_code,
             status: code.status(now),
@@ -179,13 +190,11 @@ async fn list(
 ) -> Result<Listed<ClaimCodeResponse>> {
     let mut conn = core.db.read().await?;
     let (codes, total) = store::list(&mut conn, &auth.scope, page.slice()).await?;
-    let now = core.clock.now();
     // Whoever reads a code can claim with it.
     let is_full = auth.caller.may::<perm::ClaimCodesWrite>();
     let response = |code: StoredCode| -> Result<ClaimCodeResponse> {
         let opened = code.open(&core)?;
-        let shown = if is_full { opened.spelled() } else { opened.masked() };
-        Ok(ClaimCodeResponse::new(shown, code, now))
+        Ok(ClaimCodeResponse::new(&core, &opened, code, is_full))
     };
     Ok(page.listed(codes.into_iter().map(response).collect::<Result<_>>()?, total))
 }
@@ -198,7 +207,7 @@ async fn create(
     let now = core.clock.now();
     let new = request.checked(auth.caller.may::<perm::HubsOperate>(), now)?;
     let (code, stored) = super::create(&core, &auth.scope, new).await?;
-    Ok(Answer(ClaimCodeResponse::new(code.spelled(), stored, now)))
+    Ok(Answer(ClaimCodeResponse::new(&core, &code, stored, true)))
 }
 
 async fn delete(

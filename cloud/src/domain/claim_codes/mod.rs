@@ -7,7 +7,7 @@ pub mod http;
 mod store;
 
 pub use code::ClaimCode;
-use hub_protocol::{TenantUuid, Timestamp, UserUuid};
+use hub_protocol::{HubUuid, TenantUuid, Timestamp, UserUuid};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ use uuid::Uuid;
 use crate::audit::Audit;
 use crate::authz::Scope;
 use crate::core::Core;
-use crate::db::{Conn, Tx};
+use crate::db::{Conn, Db, Tx};
 use crate::error::{Error, Result};
 use crate::sealing::stored::{CLAIM_CODE, row_of_bytes};
 
@@ -85,6 +85,10 @@ pub struct StoredCode {
     pub expires_at: Timestamp,
     pub revoked_at: Option<Timestamp>,
     pub created_at: Timestamp,
+    /// The hub that used it last.
+    pub claimed_hub_uuid: Option<HubUuid>,
+    /// Whether a person made it for themselves.
+    pub is_pairing: bool,
 }
 
 impl StoredCode {
@@ -123,12 +127,10 @@ impl StoredCode {
     }
 }
 
-/// Creates a code and returns it in clear.
-pub async fn create(core: &Core, scope: &Scope, new: NewClaimCode) -> Result<(ClaimCode, StoredCode)> {
-    let now = core.clock.now();
+/// A new code, in clear and as it is to be stored.
+fn generated(core: &Core, scope: &Scope, new: NewClaimCode, is_pairing: bool) -> (ClaimCode, StoredCode) {
     let code = ClaimCode::generate();
     let code_hash = code.hash();
-    let new_bundle = new.bundle_uuid;
     let stored = StoredCode {
         sealed_code: core.sealer.seal(CLAIM_CODE, &row_of_bytes(&code_hash), code.spelled().as_bytes()),
         code_hash,
@@ -143,8 +145,17 @@ pub async fn create(core: &Core, scope: &Scope, new: NewClaimCode) -> Result<(Cl
         allow_reclaim: new.allow_reclaim,
         expires_at: new.expires_at,
         revoked_at: None,
-        created_at: now,
+        created_at: core.clock.now(),
+        claimed_hub_uuid: None,
+        is_pairing,
     };
+    (code, stored)
+}
+
+/// Creates a code and returns it in clear.
+pub async fn create(core: &Core, scope: &Scope, new: NewClaimCode) -> Result<(ClaimCode, StoredCode)> {
+    let new_bundle = new.bundle_uuid;
+    let (code, stored) = generated(core, scope, new, false);
     let mut conn = core.db.read().await?;
     if let Some(bundle_uuid) = new_bundle {
         match store::bundle_status(&mut conn, scope, bundle_uuid).await?.as_deref() {
@@ -163,10 +174,69 @@ pub async fn create(core: &Core, scope: &Scope, new: NewClaimCode) -> Result<(Cl
     }
     let mut tx = core.db.begin().await?;
     store::insert(&mut tx, scope, &stored).await?;
-    let audit = Audit::new(scope, "claim_code.create", stored.claim_code_uuid, now);
-    let audit = audit.changed(None, Some(stored.state())).with(json!({"claimCode": code.masked()}));
-    tx.commit(audit).await?;
+    tx.commit(created(scope, &code, &stored)).await?;
     Ok((code, stored))
+}
+
+fn created(scope: &Scope, code: &ClaimCode, stored: &StoredCode) -> Audit {
+    let audit = Audit::new(scope, "claim_code.create", stored.claim_code_uuid, stored.created_at);
+    audit.changed(None, Some(stored.state())).with(json!({"claimCode": code.masked()}))
+}
+
+/// How long a code lasts that a person makes for themselves.
+const PAIRING_SECS: i64 = 15 * 60;
+/// Codes of one person that wait for a hub, and codes that they make in an hour.
+const MAX_PAIRING_OPEN: i64 = 5;
+const MAX_PAIRING_PER_HOUR: i64 = 20;
+const HOUR_SECS: i64 = 3600;
+
+/// Creates a code for one hub, made out to the person who asks for it. The caller knows that the
+/// tenant allows that, and has locked the person's account.
+pub async fn create_pairing(
+    core: &Core,
+    mut tx: Tx,
+    scope: &Scope,
+    user_uuid: UserUuid,
+) -> Result<(ClaimCode, StoredCode)> {
+    let now = core.clock.now();
+    let (open, recent) = store::count_pairing(&mut tx, user_uuid, now, now.plus_secs(-HOUR_SECS)).await?;
+    if open >= MAX_PAIRING_OPEN {
+        let message = format!(
+            "{MAX_PAIRING_OPEN} claim codes of yours wait for a hub; use one of them, or wait until they expire"
+        );
+        return Err(Error::conflict("TOO_MANY_CLAIM_CODES", message));
+    }
+    if recent >= MAX_PAIRING_PER_HOUR {
+        let message = format!("a person may make {MAX_PAIRING_PER_HOUR} claim codes an hour; wait before the next one");
+        return Err(Error::too_many_requests(message, PAIRING_SECS.unsigned_abs()));
+    }
+    let new = NewClaimCode {
+        expires_at: now.plus_secs(PAIRING_SECS),
+        max_uses: 1,
+        bundle_uuid: None,
+        hub_identifier: None,
+        owner_user_uuid: Some(user_uuid),
+        note: None,
+        allow_reclaim: false,
+    };
+    let (code, stored) = generated(core, scope, new, true);
+    store::insert(&mut tx, scope, &stored).await?;
+    tx.commit(created(scope, &code, &stored)).await?;
+    Ok((code, stored))
+}
+
+/// Deletes at most `limit` codes that people made for themselves and no hub used. They are counted
+/// for an hour.
+pub async fn forget_unused_pairing(db: &Db, now: Timestamp, limit: i64) -> Result<u64> {
+    let mut tx = db.begin().await?;
+    let deleted = store::delete_unused_pairing(&mut tx, now.plus_secs(-HOUR_SECS), limit).await?;
+    tx.commit_unaudited("expired codes have no effect").await?;
+    Ok(deleted)
+}
+
+/// Nothing is made out to this person any more.
+pub async fn forget_owner(tx: &mut Tx, user_uuid: UserUuid, now: Timestamp) -> Result<()> {
+    store::forget_owner(tx, user_uuid, now).await
 }
 
 /// Deletes an unused code, and revokes a used one: the record of which code a hub was claimed with
@@ -205,6 +275,6 @@ pub async fn find(conn: &mut Conn, code: &ClaimCode) -> Result<Option<StoredCode
 
 /// Consumes one use of the code. Returns false if the code can no longer be used. Of concurrent
 /// claims for the last use, one succeeds.
-pub async fn consume_use(tx: &mut Tx, code: &StoredCode, now: Timestamp) -> Result<bool> {
-    store::consume_use(tx, &code.code_hash, now).await
+pub async fn consume_use(tx: &mut Tx, code: &StoredCode, hub_uuid: HubUuid, now: Timestamp) -> Result<bool> {
+    store::consume_use(tx, &code.code_hash, hub_uuid, now).await
 }

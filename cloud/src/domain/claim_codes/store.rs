@@ -1,6 +1,6 @@
 //! SQL of claim codes.
 
-use hub_protocol::Timestamp;
+use hub_protocol::{HubUuid, Timestamp, UserUuid};
 use uuid::Uuid;
 
 use super::{Named, StoredCode};
@@ -10,13 +10,13 @@ use crate::error::Result;
 
 const COLUMNS: &str = "c.code_hash, c.claim_code_uuid, c.tenant_uuid, c.sealed_code, c.max_uses, \
     c.use_count, c.bundle_uuid, c.hub_identifier, c.owner_user_uuid, c.note, c.allow_reclaim, \
-    c.expires_at, c.revoked_at, c.created_at";
+    c.expires_at, c.revoked_at, c.created_at, c.claimed_hub_uuid, c.is_pairing";
 
 pub async fn insert(tx: &mut Tx, scope: &Scope, code: &StoredCode) -> Result<()> {
     sql("INSERT INTO claim_codes (code_hash, tenant_uuid, sealed_code, max_uses, use_count, \
          bundle_uuid, hub_identifier, owner_user_uuid, note, expires_at, created_at, \
-         claim_code_uuid, allow_reclaim) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)")
+         claim_code_uuid, allow_reclaim, is_pairing) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)")
     .bind(code.code_hash.clone())
     .bind(scope.tenant_uuid())
     .bind(code.sealed_code.clone())
@@ -30,6 +30,7 @@ pub async fn insert(tx: &mut Tx, scope: &Scope, code: &StoredCode) -> Result<()>
     .bind(code.created_at)
     .bind(code.claim_code_uuid)
     .bind(code.allow_reclaim)
+    .bind(code.is_pairing)
     .run(tx)
     .await
 }
@@ -42,10 +43,11 @@ pub async fn list(conn: &mut Conn, scope: &Scope, slice: Slice) -> Result<(Vec<S
         .await
 }
 
-/// The tenant's unused codes, counted up to a limit.
+/// The tenant's unused codes, counted up to a limit. Those that people make for themselves have
+/// limits of their own.
 pub async fn count_unused(conn: &mut Conn, scope: &Scope, limit: i64) -> Result<i64> {
     sql("SELECT COUNT(*) FROM (SELECT 1 FROM claim_codes \
-         WHERE tenant_uuid = $1 AND use_count = 0 LIMIT $2) c")
+         WHERE tenant_uuid = $1 AND use_count = 0 AND NOT is_pairing LIMIT $2) c")
     .bind(scope.tenant_uuid())
     .bind(limit)
     .scalar(conn)
@@ -110,12 +112,57 @@ pub async fn revoke_all(tx: &mut Tx, scope: &Scope, now: Timestamp) -> Result<u6
         .await
 }
 
-pub async fn consume_use(tx: &mut Tx, code_hash: &[u8], now: Timestamp) -> Result<bool> {
-    let updated = sql("UPDATE claim_codes SET use_count = use_count + 1 \
+pub async fn consume_use(tx: &mut Tx, code_hash: &[u8], hub_uuid: HubUuid, now: Timestamp) -> Result<bool> {
+    let updated = sql("UPDATE claim_codes SET use_count = use_count + 1, claimed_hub_uuid = $3 \
          WHERE code_hash = $1 AND use_count < max_uses AND revoked_at IS NULL AND expires_at > $2")
     .bind(code_hash)
     .bind(now)
+    .bind(hub_uuid)
     .execute(tx)
     .await?;
     Ok(updated > 0)
+}
+
+/// How many codes a person has made for themselves: those that wait for a hub, and all since a
+/// time.
+pub async fn count_pairing(
+    conn: &mut Conn,
+    user_uuid: UserUuid,
+    now: Timestamp,
+    since: Timestamp,
+) -> Result<(i64, i64)> {
+    sql("SELECT CAST(COALESCE(SUM(CASE WHEN use_count = 0 AND expires_at > $2 THEN 1 ELSE 0 END), \
+         0) AS BIGINT), COUNT(*) FROM claim_codes \
+         WHERE owner_user_uuid = $1 AND created_at > $3 AND is_pairing")
+    .bind(user_uuid)
+    .bind(now)
+    .bind(since)
+    .one(conn)
+    .await
+}
+
+/// Deletes codes that people made for themselves, of which no hub made use until `before`; at most
+/// `limit`.
+pub async fn delete_unused_pairing(tx: &mut Tx, before: Timestamp, limit: i64) -> Result<u64> {
+    sql("DELETE FROM claim_codes WHERE code_hash IN (SELECT code_hash FROM claim_codes \
+         WHERE is_pairing AND use_count = 0 AND expires_at < $1 LIMIT $2)")
+    .bind(before)
+    .bind(limit)
+    .execute(tx)
+    .await
+}
+
+/// Deletes the codes of a person that no hub has used, and those that they made for themselves. The
+/// others name nobody any more.
+pub async fn forget_owner(tx: &mut Tx, user_uuid: UserUuid, now: Timestamp) -> Result<()> {
+    sql("DELETE FROM claim_codes WHERE owner_user_uuid = $1 AND (use_count = 0 OR is_pairing)")
+        .bind(user_uuid)
+        .run(tx)
+        .await?;
+    sql("UPDATE claim_codes SET owner_user_uuid = NULL, note = NULL, hub_identifier = NULL, \
+         revoked_at = COALESCE(revoked_at, $2) WHERE owner_user_uuid = $1")
+    .bind(user_uuid)
+    .bind(now)
+    .run(tx)
+    .await
 }

@@ -13,6 +13,7 @@ use super::{ConsentStatus, Grant, MAX_RETENTION_DAYS, NewSetting, Purpose};
 use crate::authn::Authn;
 use crate::authz::{Authorized, EndUser, permission as perm};
 use crate::core::Core;
+use crate::db::Conn;
 use crate::domain::hubs::Hubs;
 use crate::error::{Error, Result};
 use crate::http::answer::Answer;
@@ -395,4 +396,28 @@ async fn set_retention(
         return Err(Error::field("retentionDays", format!("must be from 1 to {MAX_RETENTION_DAYS}")));
     }
     Ok(Answer(super::set_retention(&hubs, &scope, consent_id, days).await?.into()))
+}
+
+/// A consent with the retention that the person has set.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ExportedConsent {
+    #[serde(flatten)]
+    record: ConsentRecordResponse,
+    retention_days: Option<i64>,
+}
+
+/// The consents of a person with ids above `after`, each with its id.
+pub async fn exported(
+    conn: &mut Conn,
+    user_uuid: UserUuid,
+    after: i64,
+    limit: i64,
+) -> Result<Vec<(i64, ExportedConsent)>> {
+    let rows = store::own_after(conn, user_uuid, after, limit).await?;
+    let exported = |row: RecordRow| {
+        let (id, retention_days) = (row.consent_id, row.retention_days);
+        Ok((id, ExportedConsent { record: ConsentRecordResponse::new(row)?, retention_days }))
+    };
+    rows.into_iter().map(exported).collect()
 }

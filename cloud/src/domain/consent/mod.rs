@@ -332,3 +332,18 @@ async fn set_retention(hubs: &Hubs, scope: &UserScope, consent_id: i64, days: i6
     tx.commit(audit.changed(state(before.retention_days), state(Some(days)))).await?;
     Ok(RecordRow { retention_days: Some(days), retention_from: Some(now), ..before })
 }
+
+/// Whether the supplier lets people make claim codes for themselves.
+pub async fn allows_pairing(conn: &mut Conn, tenant_uuid: TenantUuid) -> Result<bool> {
+    Ok(store::setting(conn, tenant_uuid, None).await?.is_some_and(|setting| setting.self_pairing))
+}
+
+/// The suppliers that the person has granted anything to, up to `limit`.
+pub async fn suppliers_of(conn: &mut Conn, user_uuid: UserUuid, limit: i64) -> Result<Vec<TenantUuid>> {
+    store::suppliers_of(conn, user_uuid, limit).await
+}
+
+/// Deletes the records of a person whose account is being deleted, receipts included.
+pub async fn forget_person(tx: &mut Tx, user_uuid: UserUuid) -> Result<u64> {
+    store::forget_person(tx, user_uuid).await
+}

@@ -257,3 +257,28 @@ pub async fn add_deleted(tx: &mut Tx, consent_id: i64, events: i64) -> Result<()
         .run(tx)
         .await
 }
+
+pub async fn suppliers_of(conn: &mut Conn, user_uuid: UserUuid, limit: i64) -> Result<Vec<TenantUuid>> {
+    sql("SELECT DISTINCT tenant_uuid FROM consent_records WHERE user_uuid = $1 LIMIT $2")
+        .bind(user_uuid)
+        .bind(limit)
+        .scalars(conn)
+        .await
+}
+
+pub async fn forget_person(tx: &mut Tx, user_uuid: UserUuid) -> Result<u64> {
+    sql("DELETE FROM consent_records WHERE user_uuid = $1").bind(user_uuid).execute(tx).await
+}
+
+/// Of the person, with ids above `after`, in their order.
+pub async fn own_after(conn: &mut Conn, user_uuid: UserUuid, after: i64, limit: i64) -> Result<Vec<RecordRow>> {
+    sql("SELECT ")
+        .push(COLUMNS)
+        .push(" FROM consent_records r WHERE r.user_uuid = $1 AND r.consent_id > $2")
+        .push(" ORDER BY r.consent_id LIMIT $3")
+        .bind(user_uuid)
+        .bind(after)
+        .bind(limit)
+        .all(conn)
+        .await
+}

@@ -39,7 +39,7 @@ pub struct SensorItemResponse {
 }
 
 impl SensorItemResponse {
-    fn new(reception: Reception) -> Self {
+    pub fn new(reception: Reception) -> Self {
         let unit = |key: &String| Some((key.clone(), unit_of(key)?.to_owned()));
         Self {
             ble_event_id: reception.ble_event_id,

@@ -521,3 +521,13 @@ pub async fn interval_secs(conn: &mut Conn, scope: &Scope, device_instance_id: i
 pub async fn require(conn: &mut Conn, scope: &Scope, device_instance_id: i64) -> Result<()> {
     interval_secs(conn, scope, device_instance_id).await.map(|_| ())
 }
+
+/// Deletes a device that nobody but a person whose account is being deleted has ever heard, with
+/// what was stored of it. The caller commits.
+pub async fn forget(core: &Core, tx: &mut Tx, scope: &Scope, device_instance_id: i64) -> Result<()> {
+    if store::lock(tx, scope, device_instance_id).await?.is_some() {
+        device_catalog::raise_models(core, tx, scope).await?;
+        store::delete(tx, scope, device_instance_id).await?;
+    }
+    Ok(())
+}

@@ -4,6 +4,7 @@
 //! show what was heard before the hub was theirs.
 
 mod device_ui;
+pub mod export;
 pub mod http;
 mod store;
 

@@ -4,7 +4,8 @@
 
 pub mod http;
 
-use hub_protocol::{HubUuid, Timestamp};
+use axum::http::StatusCode;
+use hub_protocol::{HubUuid, TenantUuid, Timestamp};
 use serde_json::{Value, json};
 
 use crate::audit::Audit;
@@ -83,4 +84,12 @@ pub async fn release_all(tx: &mut Tx, scope: &Scope, now: Timestamp) -> Result<E
         jobs: jobs::end_all_of_tenant(tx, scope, now).await?,
         setup_delegations: setup_delegations::delete_all_of_tenant(tx, scope).await?,
     })
+}
+
+/// Releases a hub whose owner has deleted their account.
+pub async fn release_departed(hubs: &Hubs, tenant_uuid: TenantUuid, hub_uuid: HubUuid) -> Result<()> {
+    match release(hubs, &Scope::system("ACCOUNT", tenant_uuid), hub_uuid).await {
+        Err(error) if error.status() == StatusCode::NOT_FOUND => Ok(()),
+        released => released,
+    }
 }

@@ -289,7 +289,7 @@ async fn attempt(
         now,
     };
     let Some(hub_uuid) = store::claim(&mut tx, claim).await? else { return Ok(None) };
-    if !permit.is_repeated && !claim_codes::consume_use(&mut tx, stored, now).await? {
+    if !permit.is_repeated && !claim_codes::consume_use(&mut tx, stored, hub_uuid, now).await? {
         return Ok(None);
     }
     let concerned = Concerned::Hub(hub_uuid);

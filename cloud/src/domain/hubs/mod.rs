@@ -8,6 +8,7 @@ mod block;
 mod changes;
 mod claim;
 mod consent_store;
+mod departure_store;
 pub mod http;
 mod pace;
 mod pace_store;
@@ -36,6 +37,7 @@ pub use block::{block, unblock};
 pub use changes::{Changes, Watch, Woken};
 pub use claim::{AtClaim, Claiming, claim};
 pub use consent_store::Concerned;
+pub use departure_store::Ownership;
 pub use pace::adjust_paces;
 pub use permits::CredentialPermits;
 pub use refresh::refresh;
@@ -251,4 +253,14 @@ fn label_state((hub_identifier, description): store::Labels) -> Value {
 
 fn blocked(status: axum::http::StatusCode) -> Error {
     Error::new(status, "HUB_BLOCKED", "this hub is blocked; contact support")
+}
+
+/// Whose a hub is, and until when it was. None if there is no such hub.
+pub async fn ownership(conn: &mut Conn, hub_uuid: HubUuid) -> Result<Option<Ownership>> {
+    departure_store::ownership(conn, hub_uuid).await
+}
+
+/// Deletes what a released hub was called, and the addresses that it called from.
+pub async fn forget_names(tx: &mut Tx, hub_uuid: HubUuid) -> Result<()> {
+    departure_store::forget_names(tx, hub_uuid).await
 }

@@ -322,3 +322,8 @@ fn closed_reason(status: Status) -> Option<&'static str> {
 fn gone(how: &str) -> Error {
     Error::new(axum::http::StatusCode::GONE, "INVITATION_GONE", format!("the invitation {how}"))
 }
+
+/// Forgets a person whose account is being deleted.
+pub async fn forget_person(tx: &mut Tx, user_uuid: UserUuid, email: &str) -> Result<()> {
+    store::forget_person(tx, user_uuid, email).await
+}

@@ -171,3 +171,17 @@ pub async fn accept(tx: &mut Tx, scope: &Scope, invitation_id: i64, by: UserUuid
     .run(tx)
     .await
 }
+
+/// Deletes the invitations to a person, and names nobody as the sender of others.
+pub async fn forget_person(tx: &mut Tx, user_uuid: UserUuid, email: &str) -> Result<()> {
+    sql("DELETE FROM invitations WHERE email = $2 AND $2 <> '' OR accepted_by_user_uuid = $1")
+        .bind(user_uuid)
+        .bind(email)
+        .run(tx)
+        .await?;
+    sql("UPDATE invitations SET invited_by_user_uuid = $2 WHERE invited_by_user_uuid = $1")
+        .bind(user_uuid)
+        .bind(Uuid::nil())
+        .run(tx)
+        .await
+}

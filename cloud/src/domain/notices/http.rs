@@ -11,8 +11,9 @@ use super::settings_store::{self, Setting};
 use super::store::Shown;
 use super::{Channel, Given, MAX_SETTINGS, MAX_TARGET_CHARS, NoticeType, Severity, Threshold};
 use crate::authn::Authn;
-use crate::authz::{Authorized, Caller, EndUser, permission as perm};
+use crate::authz::{Authorized, Caller, EndUser, UserScope, permission as perm};
 use crate::core::Core;
+use crate::db::Slice;
 use crate::error::{Error, Result};
 use crate::http::answer::Answer;
 use crate::http::extract::{Json, Path};
@@ -220,4 +221,10 @@ async fn read(
 ) -> Result<Answer<()>> {
     super::mark_read(&core, &scope, notification_id).await?;
     Ok(Answer(()))
+}
+
+/// Notices that a person sees, newest first.
+pub async fn exported(core: &Core, scope: &UserScope, slice: Slice) -> Result<Vec<impl Serialize>> {
+    let (notices, _) = super::list(core, scope, slice).await?;
+    Ok(notices.into_iter().map(NotificationResponse::from).collect::<Vec<_>>())
 }

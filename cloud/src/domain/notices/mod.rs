@@ -14,7 +14,7 @@ mod words;
 
 use std::collections::BTreeSet;
 
-use hub_protocol::{TenantUuid, Timestamp, UserUuid};
+use hub_protocol::{HubUuid, TenantUuid, Timestamp, UserUuid};
 use serde_json::{Value, json};
 
 use crate::audit::Audit;
@@ -177,4 +177,19 @@ pub async fn upkeep(core: &Core, now: Timestamp, limit: i64) -> Result<bool> {
     let incidents = incidents::delete_closed_before(&mut tx, now.plus_secs(-REMEMBERED_SECS), limit).await?;
     tx.commit_unaudited("incidents that are over").await?;
     Ok(notices.max(incidents) >= limit.unsigned_abs())
+}
+
+/// Deletes what a tenant was told of a hub.
+pub async fn forget_hub(tx: &mut Tx, tenant_uuid: TenantUuid, hub_uuid: HubUuid) -> Result<()> {
+    store::delete_about(tx, tenant_uuid, Some(hub_uuid), &hub_uuid.to_string()).await
+}
+
+/// Deletes what a tenant was told of a person.
+pub async fn forget_mentions(tx: &mut Tx, tenant_uuid: TenantUuid, user_uuid: UserUuid) -> Result<()> {
+    store::delete_about(tx, tenant_uuid, None, &user_uuid.to_string()).await
+}
+
+/// Deletes what a person has read, and settings that send mail to them.
+pub async fn forget_person(tx: &mut Tx, user_uuid: UserUuid, email: &str) -> Result<()> {
+    store::forget_person(tx, user_uuid, email).await
 }

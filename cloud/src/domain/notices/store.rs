@@ -1,6 +1,6 @@
 //! SQL of notices.
 
-use hub_protocol::{HubUuid, TenantUuid, Timestamp};
+use hub_protocol::{HubUuid, TenantUuid, Timestamp, UserUuid};
 use uuid::Uuid;
 
 use super::words::Words;
@@ -204,4 +204,31 @@ pub async fn last_mail(conn: &mut Conn, tenant_uuid: TenantUuid) -> Result<Optio
     .scalars(conn)
     .await?;
     Ok(latest.into_iter().flatten().next())
+}
+
+/// Deletes notices of a hub, and those that say the text.
+pub async fn delete_about(tx: &mut Tx, tenant_uuid: TenantUuid, hub_uuid: Option<HubUuid>, text: &str) -> Result<()> {
+    sql("DELETE FROM notices WHERE tenant_uuid = $1 \
+         AND (hub_uuid = $2 OR title LIKE $3 OR body LIKE $3)")
+    .bind(tenant_uuid)
+    .bind(hub_uuid)
+    .bind(format!("%{text}%"))
+    .run(tx)
+    .await?;
+    sql("DELETE FROM notice_incidents WHERE tenant_uuid = $1 \
+         AND (hub_uuid = $2 OR name LIKE $3 OR detail LIKE $3)")
+    .bind(tenant_uuid)
+    .bind(hub_uuid)
+    .bind(format!("%{text}%"))
+    .run(tx)
+    .await
+}
+
+/// What the person has read, and where they get mail.
+pub async fn forget_person(tx: &mut Tx, user_uuid: UserUuid, email: &str) -> Result<()> {
+    sql("DELETE FROM notice_reads WHERE user_uuid = $1").bind(user_uuid).run(tx).await?;
+    sql("DELETE FROM notification_settings WHERE channel = 'EMAIL' AND target = $1 AND $1 <> ''")
+        .bind(email)
+        .run(tx)
+        .await
 }

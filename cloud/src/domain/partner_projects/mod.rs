@@ -15,6 +15,7 @@ use crate::core::Core;
 use crate::db::{Conn, Tx};
 use crate::error::{Error, Result};
 use store::ProjectRow;
+pub use store::forget_persona;
 
 /// Of the ids that a partner gives: characters that stay what they are in a path.
 const PROJECT_ID: &str = "^[A-Za-z0-9][A-Za-z0-9._~:-]{0,127}$";

@@ -175,6 +175,12 @@ pub async fn users_of_members(conn: &mut Conn, project_id: &str) -> Result<Vec<(
         .await
 }
 
+/// Of all projects.
+pub async fn forget_persona(tx: &mut Tx, persona_uuid: PersonaUuid) -> Result<()> {
+    sql("DELETE FROM partner_project_members WHERE persona_uuid = $1").bind(persona_uuid).run(tx).await?;
+    Ok(())
+}
+
 pub async fn replace_members(tx: &mut Tx, project_id: &str, members: &[MemberRow]) -> Result<()> {
     sql("DELETE FROM partner_project_members WHERE project_id = $1").bind(project_id).run(tx).await?;
     let rows = Bulk {

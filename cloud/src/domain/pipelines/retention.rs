@@ -1,6 +1,6 @@
 //! Deletes what pipelines keep for a while only.
 
-use hub_protocol::{TenantUuid, Timestamp};
+use hub_protocol::{HubUuid, TenantUuid, Timestamp};
 use uuid::Uuid;
 
 use super::store::{dead_letters, deliveries, operators};
@@ -30,4 +30,16 @@ pub async fn delete_dead_letters(tx: &mut Tx, before: Timestamp, limit: i64) -> 
 /// Deletes up to `limit` replays that ended before a time, and returns how many.
 pub async fn delete_replays(tx: &mut Tx, before: Timestamp, limit: i64) -> Result<u64> {
     operators::delete_replays_before(tx, before, limit).await
+}
+
+/// Deletes up to `limit` dead letters with events that a hub sent since a time, and returns how
+/// many.
+pub async fn delete_dead_letters_of_hub(
+    tx: &mut Tx,
+    tenant_uuid: TenantUuid,
+    hub_uuid: HubUuid,
+    since: Timestamp,
+    limit: i64,
+) -> Result<u64> {
+    dead_letters::delete_of_hub(tx, tenant_uuid, hub_uuid, since.as_micros(), limit).await
 }

@@ -95,3 +95,8 @@ pub async fn delete_all(tx: &mut Tx, hub_uuid: HubUuid) -> Result<u64> {
 pub async fn delete_all_of_tenant(tx: &mut Tx, scope: &Scope) -> Result<u64> {
     store::delete_all_of_tenant(tx, scope).await
 }
+
+/// Nothing is delegated to this person any more.
+pub async fn forget_person(tx: &mut Tx, user_uuid: UserUuid, email: &str) -> Result<()> {
+    store::delete_of_person(tx, user_uuid, email).await
+}

@@ -131,3 +131,8 @@ pub async fn delete_all(tx: &mut Tx, hub_uuid: HubUuid) -> Result<u64> {
 pub async fn delete_all_of_tenant(tx: &mut Tx, scope: &Scope) -> Result<u64> {
     sql("DELETE FROM setup_delegations WHERE tenant_uuid = $1").bind(scope.tenant_uuid()).execute(tx).await
 }
+
+pub async fn delete_of_person(tx: &mut Tx, user_uuid: UserUuid, email: &str) -> Result<()> {
+    sql("DELETE FROM setup_delegations WHERE user_uuid = $1").bind(user_uuid).run(tx).await?;
+    sql("DELETE FROM setup_delegations WHERE email = $1").bind(email).run(tx).await
+}

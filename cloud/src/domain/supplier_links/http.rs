@@ -24,8 +24,10 @@ use super::oauth::MAX_SUB_CHARS;
 use super::store::{self, LinkStatus, Listed};
 use super::{MAX_LINKS, SupplierLinks, no_config, unlink, webhook};
 use crate::authn::Authn;
-use crate::authz::{EndUser, Public, Signed};
+use crate::authz::{EndUser, Public, Signed, UserScope};
+use crate::budget::Holder;
 use crate::core::Core;
+use crate::db::Conn;
 use crate::domain::supplier_oauth::{self, Config};
 use crate::error::{Error, Result};
 use crate::http::answer::{Answer, typed_response};
@@ -397,4 +399,10 @@ async fn permission(
     check.done()?;
     let links = webhook::permission_changed(&links, supplier_uuid, &user_sub).await?;
     Ok(Answer(SupplierPermissionResponse { user_sub, links }))
+}
+
+/// The active links of a person, without tokens.
+pub async fn exported(conn: &mut Conn, scope: &UserScope) -> Result<Vec<impl Serialize + use<>>> {
+    let listed = store::list(conn, scope, None, MAX_LINKS).await?;
+    Ok(listed.into_iter().map(SupplierLinkResponse::from).collect::<Vec<_>>())
 }

@@ -18,7 +18,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use axum::http::{HeaderValue, StatusCode};
-use hub_protocol::{TenantUuid, Timestamp};
+use hub_protocol::{TenantUuid, Timestamp, UserUuid};
 use secrecy::{ExposeSecret, SecretString};
 use tokio::task::JoinHandle;
 use uuid::Uuid;
@@ -37,7 +37,7 @@ use metadata::Documents;
 use oauth::{Fault, Tokens};
 use reads::Reads;
 use store::SealedTokens;
-pub use unlink::{LANE, REVOKE, perform};
+pub use unlink::{LANE, REVOKE, perform, unlink_all};
 
 /// Active links of a user, and of a user to one supplier.
 const MAX_LINKS: i64 = 100;
@@ -149,4 +149,20 @@ pub async fn suppliers(conn: &mut Conn, scope: &UserScope, tenants: &[TenantUuid
         true => Ok(HashSet::new()),
         false => store::suppliers(conn, scope, tenants).await.map(HashSet::from_iter),
     }
+}
+
+/// The suppliers that a user was ever linked to, each with the user's id there if it is known.
+pub async fn subs_of(conn: &mut Conn, user_uuid: UserUuid) -> Result<Vec<(TenantUuid, Option<String>)>> {
+    store::subs_of(conn, user_uuid).await
+}
+
+/// Whether tokens of a user whose links have ended are still to be revoked at suppliers.
+pub async fn has_tokens(conn: &mut Conn, user_uuid: UserUuid) -> Result<bool> {
+    store::has_tokens(conn, user_uuid).await
+}
+
+/// Deletes the links of a user whose account is being deleted, with tokens that no supplier has
+/// revoked until now.
+pub async fn forget_person(tx: &mut Tx, user_uuid: UserUuid) -> Result<()> {
+    store::delete_all_of(tx, user_uuid).await
 }

@@ -409,3 +409,37 @@ pub async fn suppliers(conn: &mut Conn, scope: &UserScope, tenants: &[TenantUuid
     .scalars(conn)
     .await
 }
+
+/// Ends all links of a user, and deletes what was begun of others. Returns the ended ones.
+pub async fn end_all_of(tx: &mut Tx, user_uuid: UserUuid, now: Timestamp) -> Result<Vec<LinkRow>> {
+    sql("DELETE FROM supplier_link_attempts WHERE user_uuid = $1").bind(user_uuid).run(tx).await?;
+    sql("UPDATE supplier_links SET status = 'REVOKED', revoked_at = $2, lease_uuid = NULL, \
+         lease_until = NULL WHERE user_uuid = $1 AND status = 'ACTIVE' RETURNING ")
+    .push(LINK)
+    .bind(user_uuid)
+    .bind(now)
+    .all(tx)
+    .await
+}
+
+/// Accounts at suppliers that a user was ever linked to, as far as they are known here.
+pub async fn subs_of(conn: &mut Conn, user_uuid: UserUuid) -> Result<Vec<(TenantUuid, Option<String>)>> {
+    sql("SELECT DISTINCT tenant_uuid, user_sub FROM supplier_links WHERE user_uuid = $1")
+        .bind(user_uuid)
+        .all(conn)
+        .await
+}
+
+/// Whether tokens of the user are still to be revoked.
+pub async fn has_tokens(conn: &mut Conn, user_uuid: UserUuid) -> Result<bool> {
+    sql("SELECT 1 FROM supplier_links \
+         WHERE user_uuid = $1 AND sealed_access_token IS NOT NULL LIMIT 1")
+    .bind(user_uuid)
+    .exists(conn)
+    .await
+}
+
+pub async fn delete_all_of(tx: &mut Tx, user_uuid: UserUuid) -> Result<()> {
+    sql("DELETE FROM supplier_link_attempts WHERE user_uuid = $1").bind(user_uuid).run(tx).await?;
+    sql("DELETE FROM supplier_links WHERE user_uuid = $1").bind(user_uuid).run(tx).await
+}

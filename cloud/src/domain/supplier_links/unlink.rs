@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use hub_protocol::Timestamp;
+use hub_protocol::{Timestamp, UserUuid};
 use secrecy::SecretString;
 use serde_json::{Value, json};
 
@@ -13,6 +13,8 @@ use super::store::{self, LinkRow, LinkStatus};
 use super::{SupplierLinks, detached, not_found, opened};
 use crate::audit::{Audit, Author};
 use crate::authz::UserScope;
+use crate::core::Core;
+use crate::db::Tx;
 use crate::domain::supplier_oauth::{self, OauthClient};
 use crate::error::{Error, Result};
 use crate::outbox::{self, Event, EventType, Link};
@@ -42,14 +44,7 @@ pub async fn unlink(links: &SupplierLinks, scope: &UserScope, id: i64) -> Result
     let told = Link { supplier_link_id: id, user_uuid: link.user_uuid, user_sub: link.user_sub.clone() };
     let event = Event::supplier_link(EventType::SupplierLinkRevoked, told);
     outbox::insert(core, &mut tx, link.tenant_uuid, &[event], now).await?;
-    let task = NewTask {
-        lane: LANE,
-        kind: REVOKE,
-        payload: json!({"supplierLinkId": id}),
-        due_at: now.plus_secs(FIRST_DELAY_SECS),
-        dedup_key: Some(format!("{REVOKE}:{id}")),
-    };
-    tasks::enqueue(core, &mut tx, task, now).await?;
+    tasks::enqueue(core, &mut tx, revocation(id, now.plus_secs(FIRST_DELAY_SECS)), now).await?;
     let author = Author { tenant_uuid: Some(link.tenant_uuid), ..Author::from(scope) };
     let audit = Audit::new(author, "supplier_link.revoke", id, now).with(json!({"userSub": link.user_sub}));
     tx.commit(audit).await?;
@@ -61,6 +56,30 @@ pub async fn unlink(links: &SupplierLinks, scope: &UserScope, id: i64) -> Result
         tracing::info!(%error, "the tokens of a link are revoked later");
     }
     Ok(matches!(settled, Ok(Settled::Revoked)))
+}
+
+fn revocation(id: i64, due_at: Timestamp) -> NewTask {
+    NewTask {
+        lane: LANE,
+        kind: REVOKE,
+        payload: json!({"supplierLinkId": id}),
+        due_at,
+        dedup_key: Some(format!("{REVOKE}:{id}")),
+    }
+}
+
+/// Ends all links of a user whose account is being deleted, and returns how many there were. The
+/// suppliers are told, and the tokens revoked, as background work.
+pub async fn unlink_all(core: &Core, tx: &mut Tx, user_uuid: UserUuid, now: Timestamp) -> Result<usize> {
+    let ended = store::end_all_of(tx, user_uuid, now).await?;
+    for link in &ended {
+        let id = link.supplier_link_id;
+        let told = Link { supplier_link_id: id, user_uuid, user_sub: link.user_sub.clone() };
+        let event = Event::supplier_link(EventType::SupplierLinkRevoked, told);
+        outbox::insert(core, tx, link.tenant_uuid, &[event], now).await?;
+        tasks::enqueue(core, tx, revocation(id, now), now).await?;
+    }
+    Ok(ended.len())
 }
 
 /// Revokes the tokens of a link that has ended, as background work.

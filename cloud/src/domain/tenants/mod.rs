@@ -342,3 +342,34 @@ pub async fn has_others(conn: &mut Conn, tenant_uuid: TenantUuid, user_uuid: Use
 pub async fn mark_deleted(tx: &mut Tx, scope: &Scope, now: Timestamp) -> Result<()> {
     store::mark_deleted(tx, scope, now).await
 }
+
+/// The tenants that a person leaves, and all of their personas.
+pub struct Left {
+    pub tenants: Vec<TenantUuid>,
+    pub personas: Vec<PersonaUuid>,
+}
+
+/// Ends all memberships of a person whose account is being deleted. Fails where the person is the
+/// only OWNER. Those tenants are locked one after the other, in the order of their uuids.
+pub async fn leave_all(tx: &mut Tx, user_uuid: UserUuid) -> Result<Left> {
+    for (tenant_uuid, _) in store::owned(tx, user_uuid).await? {
+        store::lock_tenant_exclusively(tx, tenant_uuid).await?;
+    }
+    for (tenant_uuid, name) in store::owned(tx, user_uuid).await? {
+        if store::count_owners(tx, &Scope::system("ACCOUNT", tenant_uuid)).await? <= 1 {
+            let message = format!(
+                "you are the only OWNER of the tenant {name:?}; make somebody else an OWNER first, or delete the tenant"
+            );
+            return Err(Error::conflict("LAST_OWNER", message));
+        }
+    }
+    let personas = store::personas_of(tx, user_uuid).await?;
+    store::forget_person(tx, user_uuid).await?;
+    let tenants = personas.iter().filter_map(|(_, tenant_uuid)| *tenant_uuid).collect();
+    Ok(Left { tenants, personas: personas.into_iter().map(|(persona_uuid, _)| persona_uuid).collect() })
+}
+
+/// Deletes the personas of a person whose account is being deleted, and names them nowhere.
+pub async fn forget_person(tx: &mut Tx, user_uuid: UserUuid) -> Result<()> {
+    store::forget_person(tx, user_uuid).await
+}

@@ -390,3 +390,29 @@ pub async fn get_any(conn: &mut Conn, tenant_uuid: TenantUuid) -> Result<Option<
         .optional(conn)
         .await
 }
+
+/// The tenants that the user is an OWNER of, in the order of their uuids, with their names.
+pub async fn owned(conn: &mut Conn, user_uuid: UserUuid) -> Result<Vec<(TenantUuid, String)>> {
+    sql("SELECT t.tenant_uuid, t.name FROM personas p \
+         JOIN tenants t ON t.tenant_uuid = p.tenant_uuid AND t.deleted_at IS NULL \
+         WHERE p.user_uuid = $1 AND p.role = $2 ORDER BY t.tenant_uuid")
+    .bind(user_uuid)
+    .bind(Role::Owner.name())
+    .all(conn)
+    .await
+}
+
+/// The personas of the user, each with its tenant.
+pub async fn personas_of(conn: &mut Conn, user_uuid: UserUuid) -> Result<Vec<(PersonaUuid, Option<TenantUuid>)>> {
+    sql("SELECT persona_uuid, tenant_uuid FROM personas WHERE user_uuid = $1").bind(user_uuid).all(conn).await
+}
+
+/// Deletes the personas of a user, and names nobody as who made others members.
+pub async fn forget_person(tx: &mut Tx, user_uuid: UserUuid) -> Result<()> {
+    sql("DELETE FROM personas WHERE user_uuid = $1").bind(user_uuid).run(tx).await?;
+    sql("UPDATE personas SET added_by_user_uuid = $2 WHERE added_by_user_uuid = $1")
+        .bind(user_uuid)
+        .bind(UserUuid(uuid::Uuid::nil()))
+        .run(tx)
+        .await
+}

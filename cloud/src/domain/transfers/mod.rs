@@ -321,3 +321,8 @@ fn already_resolved(status: Status) -> Error {
 pub async fn cancel_all(tx: &mut Tx, scope: &Scope, now: Timestamp) -> Result<u64> {
     store::cancel_all(tx, scope, now).await
 }
+
+/// Forgets a person whose account is being deleted.
+pub async fn forget_person(tx: &mut Tx, user_uuid: UserUuid) -> Result<()> {
+    store::forget_person(tx, user_uuid).await
+}

@@ -139,3 +139,15 @@ pub async fn cancel_all(tx: &mut Tx, scope: &Scope, now: Timestamp) -> Result<u6
     .execute(tx)
     .await
 }
+
+/// Deletes the requests by a person and to them, and names nobody as who settled others.
+pub async fn forget_person(tx: &mut Tx, user_uuid: UserUuid) -> Result<()> {
+    sql("DELETE FROM transfer_requests WHERE requested_by_user_uuid = $1 OR target_user_uuid = $1")
+        .bind(user_uuid)
+        .run(tx)
+        .await?;
+    sql("UPDATE transfer_requests SET settled_by_user_uuid = NULL WHERE settled_by_user_uuid = $1")
+        .bind(user_uuid)
+        .run(tx)
+        .await
+}

@@ -7,10 +7,10 @@ mod store;
 use hub_adverts::advertisement::frame_of;
 use hub_adverts::library::{self, OwnedFrame};
 use hub_protocol::ble::Advertisement;
-use hub_protocol::{HubUuid, Timestamp};
+use hub_protocol::{HubUuid, TenantUuid, Timestamp};
 
 use crate::authz::Scope;
-use crate::db::{Conn, Db};
+use crate::db::{Conn, Db, Tx};
 use crate::error::Result;
 pub use store::record;
 
@@ -102,4 +102,9 @@ pub async fn forget(db: &Db, now: Timestamp, limit: i64) -> Result<u64> {
     let deleted = store::delete_before(&mut tx, now.plus_secs(-KEPT_SECS), limit).await?;
     tx.commit_unaudited("advertisers that nobody hears any more").await?;
     Ok(deleted)
+}
+
+/// Deletes what a hub of the tenant has heard, whoever else has heard it too.
+pub async fn forget_hub(tx: &mut Tx, tenant_uuid: TenantUuid, hub_uuid: HubUuid) -> Result<()> {
+    store::delete_of_hub(tx, tenant_uuid, hub_uuid).await
 }

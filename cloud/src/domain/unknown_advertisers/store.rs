@@ -227,3 +227,12 @@ pub async fn by_address(conn: &mut Conn, scope: &Scope, since: Timestamp, addres
         .await?;
     row.map(Row::into_seen).transpose()
 }
+
+/// Deletes what was heard by a hub.
+pub async fn delete_of_hub(tx: &mut Tx, tenant_uuid: TenantUuid, hub_uuid: HubUuid) -> Result<()> {
+    sql("DELETE FROM unknown_advertisers WHERE tenant_uuid = $1 AND hub_uuids LIKE $2")
+        .bind(tenant_uuid)
+        .bind(format!("%{}%", Uuid::hyphenated(hub_uuid.0)))
+        .run(tx)
+        .await
+}

@@ -4,7 +4,7 @@
 mod responses;
 mod schemas;
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use aide::OperationOutput;
 use aide::axum::ApiRouter;
@@ -16,16 +16,15 @@ use aide::openapi::{
 };
 use aide::swagger::Swagger;
 use axum::Extension;
-use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use bytes::Bytes;
 use schemars::json_schema;
 use serde_json::{Value, json};
 
 use super::answer::typed_response;
-use super::compression::{self, Accepted};
-use super::describe::{headers, parameter};
-use super::etag::{IfNoneMatch, not_modified};
+use super::asset::{Asset, cacheable};
+use super::compression::Accepted;
+use super::describe::parameter;
+use super::etag::IfNoneMatch;
 use super::operation::operation;
 use crate::authz::Public;
 
@@ -182,62 +181,17 @@ pub fn routes<S: Clone + Send + Sync + 'static>() -> ApiRouter<S> {
 /// The document and its page as they are sent. They are built once and compressed once.
 #[derive(Clone)]
 pub struct Documentation {
-    document: Arc<Static>,
-    page: Arc<Static>,
+    document: Arc<Asset>,
+    page: Arc<Asset>,
 }
 
 impl Documentation {
     pub fn new(document: &Value) -> Self {
         let page = Swagger::new("/openapi.json").with_title("hub-cloud API").html();
         Self {
-            document: Arc::new(Static::new("application/json", document.to_string())),
-            page: Arc::new(Static::new("text/html; charset=utf-8", page)),
+            document: Arc::new(Asset::new("application/json", document.to_string())),
+            page: Arc::new(Asset::new("text/html; charset=utf-8", page)),
         }
-    }
-}
-
-/// A response that is the same for all clients until the program is replaced.
-struct Static {
-    media_type: &'static str,
-    etag: String,
-    plain: Bytes,
-    gzipped: OnceLock<Bytes>,
-}
-
-impl Static {
-    fn new(media_type: &'static str, text: String) -> Self {
-        let etag = format!("W/\"{}\"", hex::encode(crate::sealing::hash(&text)));
-        Self { media_type, etag, plain: text.into(), gzipped: OnceLock::new() }
-    }
-
-    async fn answer(self: Arc<Self>, accepted: Accepted, known: &IfNoneMatch) -> Response {
-        let mut response = match known.matches(&self.etag) {
-            true => StatusCode::NOT_MODIFIED.into_response(),
-            false if accepted.gzip => {
-                let gzipped = self.clone().gzipped().await;
-                ([(header::CONTENT_ENCODING, "gzip"), (header::VARY, "accept-encoding")], gzipped).into_response()
-            }
-            false => self.plain.clone().into_response(),
-        };
-        let headers = response.headers_mut();
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(self.media_type));
-        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=300"));
-        if let Ok(etag) = HeaderValue::from_str(&self.etag) {
-            headers.insert(header::ETAG, etag);
-        }
-        response
-    }
-
-    /// Compressed at the first request that accepts it, so that the start does not wait for it.
-    async fn gzipped(self: Arc<Self>) -> Bytes {
-        if let Some(gzipped) = self.gzipped.get() {
-            return gzipped.clone();
-        }
-        let packed = tokio::task::spawn_blocking(move || {
-            let gzipped = compression::gzip(&self.plain);
-            self.gzipped.get_or_init(|| gzipped).clone()
-        });
-        packed.await.unwrap_or_default()
     }
 }
 
@@ -275,10 +229,6 @@ impl OperationOutput for PageAnswer {
             json!({"type": "string"}),
         ))
     }
-}
-
-fn cacheable(answer: ApiResponse) -> Vec<(Option<u16>, ApiResponse)> {
-    vec![(Some(200), ApiResponse { headers: headers(&["ETag"]), ..answer }), (Some(304), not_modified())]
 }
 
 async fn document(

@@ -72,7 +72,7 @@ pub struct AppHubDetailResponse {
 }
 
 impl AppHubSummaryResponse {
-    fn new(hub: OwnHub, now: Timestamp) -> Self {
+    pub fn new(hub: OwnHub, now: Timestamp) -> Self {
         Self {
             hub_uuid: hub.hub_uuid,
             hub_identifier: hub.hub_identifier,

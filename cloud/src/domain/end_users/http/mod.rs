@@ -2,8 +2,8 @@
 
 mod actions;
 mod device_ui;
-mod devices;
-mod hubs;
+pub mod devices;
+pub mod hubs;
 
 use aide::axum::ApiRouter;
 use axum::extract::FromRef;

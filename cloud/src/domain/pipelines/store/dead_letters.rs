@@ -1,6 +1,6 @@
 //! SQL of dead letters, which the engine writes and operators retry or delete.
 
-use hub_protocol::Timestamp;
+use hub_protocol::{HubUuid, TenantUuid, Timestamp};
 use uuid::Uuid;
 
 use super::super::Retry;
@@ -67,6 +67,24 @@ pub async fn delete_before(tx: &mut Tx, before: Timestamp, limit: i64) -> Result
     sql("DELETE FROM dead_letters WHERE dlq_id IN (SELECT dlq_id FROM dead_letters \
          WHERE created_at < $1 ORDER BY created_at LIMIT $2)")
     .bind(before)
+    .bind(limit)
+    .execute(tx)
+    .await
+}
+
+/// Deletes at most `limit` dead letters of the tenant with events from a hub.
+pub async fn delete_of_hub(
+    tx: &mut Tx,
+    tenant_uuid: TenantUuid,
+    hub_uuid: HubUuid,
+    since: i64,
+    limit: i64,
+) -> Result<u64> {
+    sql("DELETE FROM dead_letters WHERE dlq_id IN (SELECT dlq_id FROM dead_letters \
+         WHERE tenant_uuid = $1 AND last_event_id >= $2 AND payload LIKE $3 LIMIT $4)")
+    .bind(tenant_uuid)
+    .bind(since)
+    .bind(format!("%{hub_uuid}%"))
     .bind(limit)
     .execute(tx)
     .await

@@ -1,0 +1,175 @@
+//! Takes a person out of the log whose account is being deleted. What was done and when stays, and
+//! that one and the same did it: a pseudonym is put in their place. The database itself refuses any
+//! other change of an entry.
+
+use hub_protocol::{PersonaUuid, UserUuid};
+use serde_json::Value;
+use sqlx::types::Json;
+use uuid::Uuid;
+
+use super::Actor;
+use crate::db::{Conn, Tx, sql};
+use crate::error::Result;
+
+/// Who is taken out.
+pub struct Redaction<'a> {
+    pub user_uuid: UserUuid,
+    pub personas: &'a [PersonaUuid],
+    /// Their e-mail and their subject at an issuer.
+    pub names: &'a [String],
+    /// Their ids at suppliers, which are taken out of members `userSub` only: they may be short.
+    pub subs: &'a [String],
+    /// What is put in place of their uuids.
+    pub pseudonym: Uuid,
+}
+
+#[derive(sqlx::FromRow)]
+struct Entry {
+    audit_log_id: i64,
+    actor_key: String,
+    target: String,
+    detail: Json<Value>,
+    before_state: Option<Json<Value>>,
+    after_state: Option<Json<Value>>,
+    address: Option<String>,
+    actor_uuid: Option<Uuid>,
+    persona_uuid: Option<Uuid>,
+}
+
+/// What stands where a name was.
+const ERASED: &str = "(deleted)";
+/// All texts of an entry in one, to be searched.
+const TEXT: &str = "(target || ' ' || CAST(detail AS TEXT) || ' ' || \
+    COALESCE(CAST(before_state AS TEXT), '') || ' ' || COALESCE(CAST(after_state AS TEXT), ''))";
+
+/// The id of the newest entry.
+pub async fn last_id(conn: &mut Conn) -> Result<i64> {
+    sql("SELECT COALESCE(MAX(audit_log_id), 0) FROM audit_logs").scalar(conn).await
+}
+
+impl Redaction<'_> {
+    fn uuids(&self) -> Vec<String> {
+        let personas = self.personas.iter().map(ToString::to_string);
+        std::iter::once(self.user_uuid.to_string()).chain(personas).collect()
+    }
+
+    /// Takes the person out of the entries with ids above `after`, up to `last`. Repeating it
+    /// changes nothing.
+    pub async fn apply(&self, tx: &mut Tx, after: i64, last: i64) -> Result<()> {
+        let mut query = sql("SELECT audit_log_id, actor_key, target, detail, before_state, \
+             after_state, address, actor_uuid, persona_uuid FROM audit_logs \
+             WHERE audit_log_id > $1 AND audit_log_id <= $2 AND (actor_uuid = $3")
+        .bind(after)
+        .bind(last)
+        .bind(self.user_uuid.0);
+        for text in self.uuids().iter().chain(self.names).chain(self.subs) {
+            query = query.push(" OR ").push(TEXT).push(" LIKE ").push_bind(pattern(text));
+        }
+        let entries: Vec<Entry> = query.push(")").all(tx).await?;
+        for entry in entries {
+            self.redact(tx, entry).await?;
+        }
+        Ok(())
+    }
+
+    async fn redact(&self, tx: &mut Tx, entry: Entry) -> Result<()> {
+        let is_theirs = entry.actor_uuid == Some(self.user_uuid.0);
+        let actor_uuid = if is_theirs { Some(self.pseudonym) } else { entry.actor_uuid };
+        let pseudonym = Actor::User { user_uuid: UserUuid(self.pseudonym), persona_uuid: PersonaUuid(self.pseudonym) };
+        let actor_key = if is_theirs { pseudonym.key() } else { entry.actor_key };
+        let persona_uuid = if is_theirs { Some(self.pseudonym) } else { entry.persona_uuid };
+        let redacted = |state: Option<Json<Value>>| state.map(|Json(state)| self.redacted(state));
+        sql("UPDATE audit_logs SET actor_uuid = $2, actor_key = $3, persona_uuid = $4, \
+             target = $5, detail = $6, before_state = $7, after_state = $8, address = $9 \
+             WHERE audit_log_id = $1")
+        .bind(entry.audit_log_id)
+        .bind(actor_uuid)
+        .bind(actor_key)
+        .bind(persona_uuid)
+        .bind(self.redacted_text(entry.target))
+        .bind(self.redacted(entry.detail.0))
+        .bind(redacted(entry.before_state))
+        .bind(redacted(entry.after_state))
+        .bind(entry.address.filter(|_| !is_theirs))
+        .run(tx)
+        .await
+    }
+
+    fn redacted(&self, value: Value) -> Value {
+        match value {
+            Value::String(text) => Value::String(self.redacted_text(text)),
+            Value::Array(items) => items.into_iter().map(|item| self.redacted(item)).collect(),
+            Value::Object(members) => {
+                let member = |(name, value): (String, Value)| match &value {
+                    Value::String(sub) if name == "userSub" && self.subs.contains(sub) => (name, Value::Null),
+                    _ => (name, self.redacted(value)),
+                };
+                Value::Object(members.into_iter().map(member).collect())
+            }
+            other => other,
+        }
+    }
+
+    fn redacted_text(&self, mut text: String) -> String {
+        for uuid in self.uuids() {
+            text = text.replace(&uuid, &self.pseudonym.to_string());
+        }
+        for name in self.names {
+            text = text.replace(name, ERASED);
+        }
+        text
+    }
+}
+
+/// A pattern of LIKE that also finds the text within JSON. It may find more.
+fn pattern(text: &str) -> String {
+    let quoted = Value::from(text).to_string();
+    format!("%{}%", quoted.trim_matches('"').replace('\\', "_"))
+}
+
+/// Deletes what entries say of a device.
+pub async fn forget_device(tx: &mut Tx, device_instance_id: i64) -> Result<()> {
+    sql("UPDATE audit_logs SET detail = $2, before_state = NULL, after_state = NULL \
+         WHERE target = $1 AND object_type = 'device'")
+    .bind(device_instance_id.to_string())
+    .bind(Value::Object(serde_json::Map::new()))
+    .run(tx)
+    .await
+}
+
+/// Deletes the addresses that a hub called from, of at most `limit` entries. Returns of how many.
+pub async fn forget_addresses(tx: &mut Tx, actor: &Actor, limit: i64) -> Result<u64> {
+    sql("UPDATE audit_logs SET address = NULL WHERE audit_log_id IN \
+         (SELECT audit_log_id FROM audit_logs \
+         WHERE actor_key = $1 AND address IS NOT NULL LIMIT $2)")
+    .bind(actor.key())
+    .bind(limit)
+    .execute(tx)
+    .await
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_person_is_taken_out_of_every_depth_of_an_entry() {
+        let user_uuid = UserUuid::new();
+        let persona = PersonaUuid::new();
+        let names = ["ada@example.com".to_owned()];
+        let subs = ["7".to_owned()];
+        let pseudonym = Uuid::from_u128(1);
+        let redaction = Redaction { user_uuid, personas: &[persona], names: &names, subs: &subs, pseudonym };
+        let before = json!({
+            "ownerUserUuid": user_uuid, "list": [{"of": persona}], "email": "ada@example.com",
+            "userSub": "7", "count": "7", "note": "for ada@example.com",
+        });
+        let after = json!({
+            "ownerUserUuid": pseudonym, "list": [{"of": pseudonym}], "email": ERASED,
+            "userSub": null, "count": "7", "note": "for (deleted)",
+        });
+        assert_eq!(redaction.redacted(before), after);
+    }
+}
