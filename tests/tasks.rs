@@ -263,6 +263,7 @@ async fn upkeep_is_scheduled_once_for_all_replicas_and_reschedules_itself(backen
         "retention.telemetry",
         "upkeep.ble_minutes",
         "upkeep.certificates",
+        "upkeep.device_commands",
         "upkeep.hub_jobs",
         "upkeep.hub_refreshes",
         "upkeep.login_failures",

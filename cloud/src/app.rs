@@ -20,6 +20,7 @@ use crate::db::{Db, postgres_name, sqlite_file};
 use crate::domain::accounts::{Accounts, Passwords};
 use crate::domain::dashboard::Dashboards;
 use crate::domain::desired_state;
+use crate::domain::device_commands::DeviceCommands;
 use crate::domain::hubs::{Changes, CredentialPermits, Hubs};
 use crate::domain::jobs::Jobs;
 use crate::domain::pipelines::{self, Engine, Pipelines};
@@ -58,6 +59,7 @@ pub struct Inner {
     pub pushes: Pushes,
     pub dashboards: Dashboards,
     pub supplier_links: SupplierLinks,
+    pub device_commands: DeviceCommands,
 }
 
 /// The shared core is available directly: `app.db`, `app.clock` and so on.
@@ -102,7 +104,7 @@ macro_rules! parts {
 
 parts!(recognition: Recognition, core: Core, authn: Authn, ingest: Ingest, accounts: Accounts, hubs: Hubs, releases: Releases);
 parts!(jobs: Jobs, pipelines: Pipelines, policies: Policies, streams: Streams, scan_configs: ScanConfigs);
-parts!(dashboards: Dashboards, supplier_links: SupplierLinks);
+parts!(dashboards: Dashboards, supplier_links: SupplierLinks, device_commands: DeviceCommands);
 
 /// Why the service cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -349,6 +351,8 @@ impl App {
         let releases = Releases { core: core.clone(), files };
         let pipelines = Pipelines::new(core.clone());
         let (engine, read_logs, logs) = Engine::new(pipelines.clone(), &commits);
+        let jobs = Jobs { core: core.clone(), changes: changes.clone(), commits };
+        let supplier_links = SupplierLinks::new(core.clone(), authn.clone());
         let app = Self(Arc::new(Inner {
             accounts,
             hubs: Hubs {
@@ -357,7 +361,8 @@ impl App {
                 changes: changes.clone(),
                 permits: CredentialPermits::new(),
             },
-            jobs: Jobs { core: core.clone(), changes: changes.clone(), commits },
+            device_commands: DeviceCommands::new(core.clone(), jobs.clone(), supplier_links.clone()),
+            jobs,
             pipelines: pipelines.clone(),
             policies: Policies { core: core.clone(), changes: changes.clone(), releases: releases.clone() },
             streams: Streams {
@@ -369,7 +374,7 @@ impl App {
             scan_configs: ScanConfigs::new(core.clone()),
             pushes: Pushes::new(core.clone()),
             dashboards: Dashboards::new(core.clone()),
-            supplier_links: SupplierLinks::new(core.clone(), authn.clone()),
+            supplier_links,
             core: core.clone(),
             authn: authn.clone(),
             ingest,

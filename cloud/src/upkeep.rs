@@ -8,8 +8,8 @@ use serde_json::json;
 use crate::app::App;
 use crate::db::{Db, partitions};
 use crate::domain::{
-    accounts, ble_reprocess, bundles, certificates, dashboard, device_history, device_instances, hubs, jobs, notices,
-    pipelines, releases, supplier_links, unknown_advertisers, update_policies,
+    accounts, ble_reprocess, bundles, certificates, dashboard, device_commands, device_history, device_instances, hubs,
+    jobs, notices, pipelines, releases, supplier_links, unknown_advertisers, update_policies,
 };
 use crate::error::{Error, Result};
 use crate::tasks::{self, Done, Lane, NewTask, Task};
@@ -35,6 +35,7 @@ const OLD_NOTICES: &str = "upkeep.old_notices";
 const BLE_MINUTES: &str = "upkeep.ble_minutes";
 const OLD_BLE_MINUTES: &str = "upkeep.old_ble_minutes";
 const SUPPLIER_LINKS: &str = "upkeep.supplier_links";
+const DEVICE_COMMANDS: &str = "upkeep.device_commands";
 
 const KINDS: &[&str] = &[
     UPLOAD_KEYS,
@@ -57,6 +58,7 @@ const KINDS: &[&str] = &[
     BLE_MINUTES,
     OLD_BLE_MINUTES,
     SUPPLIER_LINKS,
+    DEVICE_COMMANDS,
 ];
 
 const EVERY_SECS: i64 = 3600;
@@ -194,6 +196,10 @@ async fn perform_upkeep(app: &App, kind: &str) -> Result<Done> {
         OLD_NOTICES => notices::upkeep(app, now, CHUNK).await?,
         BLE_MINUTES => dashboard::roll_up(app).await?,
         SUPPLIER_LINKS => supplier_links::upkeep(db, now, CHUNK).await?,
+        DEVICE_COMMANDS => {
+            let kept_secs = i64::try_from(app.config.retention.job_events.as_secs()).unwrap_or(i64::MAX);
+            device_commands::forget(db, now.plus_secs(-kept_secs), CHUNK).await? >= CHUNK.unsigned_abs()
+        }
         OLD_BLE_MINUTES => dashboard::forget(db, now, CHUNK).await? >= CHUNK.unsigned_abs(),
         _ => return Err(Error::internal("no such kind of upkeep")),
     };

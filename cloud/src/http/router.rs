@@ -15,7 +15,7 @@ use super::{health, hygiene, middleware, openapi};
 use crate::app::App;
 use crate::domain::{
     accounts, api_keys, audit_logs, ble, ble_reprocess, ble_routes, bundles, certificates, claim_codes, consent,
-    dashboard, desired_state, device_catalog, device_history, device_instances, device_pages, device_query,
+    dashboard, desired_state, device_catalog, device_commands, device_history, device_instances, device_pages, device_query,
     diagnostics, end_users, external_endpoints, hub_release, hubs, invitations, jobs, notices, pipelines,
     registration_events, releases, scan_config, setup_delegations, simulator, streams, supplier_links, supplier_oauth,
     telemetry, tenant_deletion, tenants, transfers, unknown_advertisers, update_policies,
@@ -53,6 +53,7 @@ fn routes() -> ApiRouter<App> {
         .merge(device_catalog::http::routes())
         .merge(device_pages::http::routes())
         .merge(end_users::http::routes())
+        .merge(device_commands::http::routes())
         .merge(external_endpoints::http::routes())
         .merge(releases::http::routes())
         .merge(jobs::http::routes())

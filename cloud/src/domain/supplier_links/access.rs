@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use hub_protocol::Timestamp;
+use hub_protocol::{TenantUuid, Timestamp};
 use secrecy::SecretString;
 use tokio::sync::watch;
 use uuid::Uuid;
@@ -111,6 +111,21 @@ pub async fn access_token(links: &SupplierLinks, scope: &UserScope, id: i64) -> 
     let author = Author { tenant_uuid: Some(link.tenant_uuid), ..Author::from(scope) };
     links.0.reads.note(Audit::new(author, "supplier_link.read_token", id, core.clock.now())).await?;
     Ok(AccessToken { access_token, expires_at: link.expires_at })
+}
+
+/// The token of the user's newest link with a supplier, for a call in the user's name; None without
+/// a link. Nobody is shown it.
+pub async fn bearer(links: &SupplierLinks, scope: &UserScope, supplier: TenantUuid) -> Result<Option<SecretString>> {
+    let core = &links.0.core;
+    let seen = store::newest(&mut core.db.read().await?, scope, supplier).await?;
+    let Some(seen) = seen else { return Ok(None) };
+    let now = core.clock.now();
+    let link = match seen.is_due(now) {
+        true => refreshed(links, seen).await?,
+        false => seen.or(now, Ended::Over).into_result()?,
+    };
+    let sealed = link.sealed_access_token.as_deref().ok_or_else(not_found)?;
+    opened(core, SUPPLIER_ACCESS_TOKEN, &link.link_uuid.to_string(), sealed).map(Some)
 }
 
 /// Waits for the refresh that runs in this process, or begins one. It goes on if its caller leaves.

@@ -32,6 +32,7 @@ use crate::http::client_address;
 use crate::request_id;
 use crate::sealing::stored::{SUPPLIER_ACCESS_TOKEN, SUPPLIER_REFRESH_TOKEN};
 use access::Flights;
+pub use access::bearer;
 use metadata::Documents;
 use oauth::{Fault, Tokens};
 use reads::Reads;

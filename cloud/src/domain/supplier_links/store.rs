@@ -175,6 +175,20 @@ pub async fn get(conn: &mut Conn, scope: &UserScope, id: i64) -> Result<Option<L
     sql("SELECT ").push(LINK).push(OWN).bind(id).bind(scope.user_uuid()).optional(conn).await
 }
 
+/// The user's newest active link with a supplier.
+pub async fn newest(conn: &mut Conn, scope: &UserScope, supplier: TenantUuid) -> Result<Option<LinkRow>> {
+    sql("SELECT ")
+        .push(LINK)
+        .push(
+            " FROM supplier_links WHERE user_uuid = $1 AND tenant_uuid = $2 AND status = 'ACTIVE' \
+             ORDER BY supplier_link_id DESC LIMIT 1",
+        )
+        .bind(scope.user_uuid())
+        .bind(supplier)
+        .optional(conn)
+        .await
+}
+
 /// The user's active link, locked until the transaction ends.
 pub async fn lock(tx: &mut Tx, scope: &UserScope, id: i64) -> Result<Option<LinkRow>> {
     sql("SELECT ").push(LINK).push(OWN).for_update(tx).bind(id).bind(scope.user_uuid()).optional(tx).await
