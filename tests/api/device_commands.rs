@@ -1,5 +1,5 @@
-//! Commands on devices that hubs carry out: who may give them, which hub gets them, and what is told
-//! of them.
+//! Commands on devices that hubs carry out: who may give them, which hub gets them, and what is
+//! told of them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -88,11 +88,12 @@ impl World {
     /// The hub uploads receptions of the device, so strong.
     async fn hear(&self, hub: &SimulatedHub, secs: i64, strengths: &[i64]) {
         let mut conn = self.app.app.db.read().await.expect("a connection");
-        let last: Option<i64> = sql("SELECT MAX(ble_event_id) FROM ble_events WHERE tenant_uuid = $1")
-            .bind(self.tenant.tenant_uuid)
-            .scalar(&mut conn)
-            .await
-            .expect("an id");
+        let last: Option<i64> = sql("SELECT MAX(ble_event_id) FROM ble_events \
+             WHERE tenant_uuid = $1")
+        .bind(self.tenant.tenant_uuid)
+        .scalar(&mut conn)
+        .await
+        .expect("an id");
         drop(conn);
         let event = |rssi: &i64| json!({"observedAt": at(secs), "address": ADDRESS, "rssi": rssi});
         let events: Vec<Value> = strengths.iter().map(event).collect();
@@ -170,7 +171,8 @@ async fn a_hub_carries_out_a_command_and_its_giver_gets_the_result(backend: Back
         };
         hub.tell(job.hub_job_uuid, "ACCEPTED", json!({})).await.expect(204);
         let steps = json!([{"characteristic": LED, "operation": "WRITE"}, {"characteristic": LED, "operation": "NOTIFY", "value": "2a"}]);
-        let done = json!({"eventUuid": Uuid::new_v4(), "kind": "SUCCEEDED", "occurredAt": at(1), "detail": {"steps": steps}});
+        let done =
+            json!({"eventUuid": Uuid::new_v4(), "kind": "SUCCEEDED", "occurredAt": at(1), "detail": {"steps": steps}});
         hub.tell_event(job.hub_job_uuid, &done).await.expect(204);
         // The answer was lost on the way.
         hub.tell_event(job.hub_job_uuid, &done).await.expect(204);
@@ -196,7 +198,8 @@ async fn a_hub_carries_out_a_command_and_its_giver_gets_the_result(backend: Back
     assert_eq!(listed, json!([done]));
     assert_eq!(world.shown(&done).await, done);
     let mut conn = world.app.app.db.read().await.expect("a connection");
-    let kept: i64 = sql("SELECT COUNT(*) FROM hub_jobs WHERE command IS NOT NULL").scalar(&mut conn).await.expect("rows");
+    let kept: i64 =
+        sql("SELECT COUNT(*) FROM hub_jobs WHERE command IS NOT NULL").scalar(&mut conn).await.expect("rows");
     assert_eq!(kept, 0);
 }
 
@@ -226,7 +229,8 @@ async fn parameters_have_to_fit_the_schema_of_the_action(backend: Backend) {
         let mut body = dim();
         (body["actionId"], body["parameters"]) = (json!("bad"), schema);
         body["transport"]["steps"][0]["value"] = json!("01");
-        let problem = world.tenant.client.post("/tenant/action-definitions").json(&body).call().await.expect(400).problem();
+        let problem =
+            world.tenant.client.post("/tenant/action-definitions").json(&body).call().await.expect(400).problem();
         assert_eq!(problem.errors[0].field, "parameters", "{}", problem.message);
     }
     assert!(world.hub.desired_jobs().await.is_empty());
@@ -248,8 +252,8 @@ async fn only_whose_device_it_is_now_gives_commands(backend: Backend) {
     stranger.client.post(&world.path("tenant")).json(&level(7)).call().await.expect(404);
     stranger.client.get(&world.path("tenant")).call().await.expect(404);
 
-    // Lent for an hour, the device is also theirs; the commands of others are not.
-    let email = json!({"userUuid": other.get("/app/profile").call().await.expect(200).data::<Value>()["userUuid"], "expiresAt": at(3600)});
+    // Lent for ten minutes, the device is also theirs; the commands of others are not.
+    let email = json!({"userUuid": other.get("/app/profile").call().await.expect(200).data::<Value>()["userUuid"], "expiresAt": at(600)});
     let delegations = format!("/tenant/hubs/{}/setup-delegations", world.hub.hub_uuid);
     world.tenant.client.post(&delegations).json(&email).call().await.expect(200);
     put_state(&world.app, &world.tenant, world.device, world.hub.hub_uuid, at(1), &json!({})).await;
@@ -260,7 +264,7 @@ async fn only_whose_device_it_is_now_gives_commands(backend: Backend) {
     other.get(&one).call().await.expect(404);
     let all: Value = world.tenant.client.get(&world.path("tenant")).call().await.expect(200).data();
     assert_eq!(all.as_array().map(Vec::len), Some(2), "the supplier sees both");
-    world.set_time(3601);
+    world.set_time(601);
     order(&other).await.expect(404);
     other.get(&path).call().await.expect(404);
 }
@@ -276,10 +280,15 @@ async fn the_hub_that_hears_the_device_best_and_may_connect_gets_the_command(bac
     assert_eq!(chosen().await, json!(world.hub.hub_uuid), "the others are not online");
     world.come_online(&near, None).await;
     world.come_online(&nearer, Some("SCANNER")).await;
-    assert_eq!(chosen().await, json!(near.hub_uuid), "an adapter without a role may connect, and one that scans may not");
+    assert_eq!(
+        chosen().await,
+        json!(near.hub_uuid),
+        "an adapter without a role may connect, and one that scans may not"
+    );
     world.come_online(&nearer, Some("CONNECTOR")).await;
     assert_eq!(chosen().await, json!(nearer.hub_uuid));
-    let app: Value = world.user().post(&format!("{}?wait=0", world.path("app"))).json(&level(7)).call().await.expect(200).data();
+    let app: Value =
+        world.user().post(&format!("{}?wait=0", world.path("app"))).json(&level(7)).call().await.expect(200).data();
     assert_eq!(app["hubUuid"], json!(world.hub.hub_uuid), "a person's commands go through their own hubs");
     world.set_time(400);
     world.hear(&near, 390, &[-60]).await;
@@ -337,11 +346,12 @@ async fn a_command_whose_hub_is_silent_is_not_repeated(backend: Backend) {
     let jobs = world.hub.desired_jobs().await;
     let uuids: Vec<HubJobUuid> = jobs.iter().map(|job| job.hub_job_uuid).collect();
     let mut tx = world.app.app.db.begin().await.expect("a transaction");
-    sql("UPDATE hub_jobs SET status = 'PENDING', dispatched_at = NULL, leased_until = NULL, attempts = 0 WHERE hub_job_uuid = $1")
-        .bind(uuids[0])
-        .run(&mut tx)
-        .await
-        .expect("an update");
+    sql("UPDATE hub_jobs SET status = 'PENDING', dispatched_at = NULL, leased_until = NULL, \
+         attempts = 0 WHERE hub_job_uuid = $1")
+    .bind(uuids[0])
+    .run(&mut tx)
+    .await
+    .expect("an update");
     tx.commit_unaudited("a test").await.expect("a commit");
     assert_eq!(world.shown(&unbegun).await["status"], "SENT");
     world.hub.tell(uuids[2], "ACCEPTED", json!({})).await.expect(204);
@@ -365,7 +375,9 @@ async fn a_command_whose_hub_is_silent_is_not_repeated(backend: Backend) {
     ] {
         let shown = world.shown(command).await;
         assert_eq!((shown["status"].as_str(), error_code(&shown)), (Some(status), code), "{shown}");
-        assert!(shown["completedAt"].is_string() && shown["error"]["message"].as_str().is_some_and(|text| text.len() > 10));
+        assert!(
+            shown["completedAt"].is_string() && shown["error"]["message"].as_str().is_some_and(|text| text.len() > 10)
+        );
     }
     assert_eq!(world.shown(&failed).await["result"]["steps"][0]["operation"], "WRITE", "what was done before");
     // What the hub says too late changes nothing.

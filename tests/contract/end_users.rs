@@ -22,8 +22,8 @@ impl World {
         made["consentId"].to_string()
     }
 
-    /// A device near a hub that can connect to it; both are new, and the owner's of the first tenant
-    /// in the app too.
+    /// A device near a hub that can connect to it; both are new, and the owner's of the first
+    /// tenant in the app too.
     pub async fn commanded_device(&self) -> String {
         let body = json!({"ownerUserUuid": self.tenant.owner.login.user_uuid});
         let code: Value =

@@ -205,6 +205,12 @@ const VERSIONS: &[Version] = &[
         postgres: include_str!("../../../migrations/postgres/0034_end_users.sql"),
         sqlite: include_str!("../../../migrations/sqlite/0034_end_users.sql"),
     },
+    Version {
+        number: 37,
+        name: "device_commands",
+        postgres: include_str!("../../../migrations/postgres/0037_device_commands.sql"),
+        sqlite: include_str!("../../../migrations/sqlite/0037_device_commands.sql"),
+    },
 ];
 
 fn migrator(text: impl Fn(&Version) -> &'static str) -> Migrator {

@@ -97,8 +97,7 @@ pub fn usable(name: &str) -> Result<HeaderName, String> {
 }
 
 fn secret_value(text: &str) -> Result<HeaderValue, String> {
-    let mut value =
-        HeaderValue::from_str(text).map_err(|_| "the credentials do not fit into a header".to_owned())?;
+    let mut value = HeaderValue::from_str(text).map_err(|_| "the credentials do not fit into a header".to_owned())?;
     value.set_sensitive(true);
     Ok(value)
 }

@@ -15,8 +15,8 @@ use super::{health, hygiene, middleware, openapi};
 use crate::app::App;
 use crate::domain::{
     accounts, api_keys, audit_logs, ble, ble_reprocess, ble_routes, bundles, certificates, claim_codes, consent,
-    dashboard, desired_state, device_catalog, device_commands, device_history, device_instances, device_pages, device_query,
-    diagnostics, end_users, external_endpoints, hub_release, hubs, invitations, jobs, notices, pipelines,
+    dashboard, desired_state, device_catalog, device_commands, device_history, device_instances, device_pages,
+    device_query, diagnostics, end_users, external_endpoints, hub_release, hubs, invitations, jobs, notices, pipelines,
     registration_events, releases, scan_config, setup_delegations, simulator, streams, supplier_links, supplier_oauth,
     telemetry, tenant_deletion, tenants, transfers, unknown_advertisers, update_policies,
 };

@@ -141,12 +141,7 @@ impl Ledger {
     }
 }
 
-fn record(
-    hub_job_uuid: HubJobUuid,
-    kind: HubJobEventKind,
-    message: Option<&str>,
-    detail: Option<Value>,
-) -> JobRecord {
+fn record(hub_job_uuid: HubJobUuid, kind: HubJobEventKind, message: Option<&str>, detail: Option<Value>) -> JobRecord {
     // The machine's own time: the spool corrects it where that clock is wrong.
     let event = HubJobEventRequest {
         event_uuid: Uuid::now_v7(),

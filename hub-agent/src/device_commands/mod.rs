@@ -1,5 +1,5 @@
-//! Commands on devices: jobs of the desired state that wait for no other job. Each is carried out at
-//! most once. That it begins is on disk before its first step; one that a kill interrupted is
+//! Commands on devices: jobs of the desired state that wait for no other job. Each is carried out
+//! at most once. That it begins is on disk before its first step; one that a kill interrupted is
 //! reported at the next start, and not begun again. `ble::gatt` does what a command says.
 
 mod ledger;

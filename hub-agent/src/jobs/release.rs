@@ -22,7 +22,9 @@ pub async fn request(service: &Service, job: &DesiredJob) -> Result<ReleaseOffer
     };
     let path = match job.job_type {
         HubJobType::SelfUpdate => format!("/v1/agent/releases/latest?releaseUuid={release_uuid}"),
-        HubJobType::AppInstall | HubJobType::AppRemove | HubJobType::DeviceCommand => format!("/v1/apps/{release_uuid}/manifest"),
+        HubJobType::AppInstall | HubJobType::AppRemove | HubJobType::DeviceCommand => {
+            format!("/v1/apps/{release_uuid}/manifest")
+        }
     };
     match service.call(&Request::get(path)).await {
         Ok(answer) if answer.is_success() => {

@@ -94,7 +94,8 @@ pub fn call(
     };
     let text = format!("{}{path}", endpoint.base_url.trim_end_matches('/'));
     // The settings may allow less than when the URL was stored.
-    let mut url = core.outgoing.check_url(&text, schemes(core)).map_err(|reason| unusable(format!("its URL {reason}")))?;
+    let mut url =
+        core.outgoing.check_url(&text, schemes(core)).map_err(|reason| unusable(format!("its URL {reason}")))?;
     let base = Url::parse(&endpoint.base_url).map_err(Error::internal)?;
     if url.origin() != base.origin() {
         return Err(unusable("its path leads to another server".to_owned()));

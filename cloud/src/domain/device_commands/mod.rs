@@ -1,7 +1,7 @@
 //! Device commands: what the people of a device and its supplier have it do. A command goes to an
 //! external endpoint, or becomes a job of the hub nearest to the device. It is carried out at most
-//! once: whoever was stopped in the middle says so, and nobody tries again. Parameters are passed on
-//! and not kept.
+//! once: whoever was stopped in the middle says so, and nobody tries again. Parameters are passed
+//! on and not kept.
 
 mod call;
 pub mod http;

@@ -86,11 +86,10 @@ pub async fn list(
     seen: Seen,
     slice: Slice,
 ) -> Result<(Vec<CommandRow>, i64)> {
-    let mut list =
-        sql("FROM device_commands WHERE tenant_uuid = $1 AND device_instance_id = $2 AND created_at >= $3")
-            .bind(scope.tenant_uuid())
-            .bind(device_instance_id)
-            .bind(seen.since);
+    let mut list = sql("FROM device_commands WHERE tenant_uuid = $1 AND device_instance_id = $2 AND created_at >= $3")
+        .bind(scope.tenant_uuid())
+        .bind(device_instance_id)
+        .bind(seen.since);
     if let Some(author_uuid) = seen.author_uuid {
         list = list.push(" AND author_uuid = ").push_bind(author_uuid);
     }
@@ -164,7 +163,8 @@ pub async fn finish(tx: &mut Tx, command_uuid: Uuid, end: End, now: Timestamp) -
 /// Deletes commands of before, up to `limit`, and returns how many.
 pub async fn forget(tx: &mut Tx, before: Timestamp, limit: i64) -> Result<u64> {
     sql("DELETE FROM device_commands WHERE command_uuid IN \
-         (SELECT command_uuid FROM device_commands WHERE created_at < $1 ORDER BY created_at LIMIT $2)")
+         (SELECT command_uuid FROM device_commands WHERE created_at < $1 \
+         ORDER BY created_at LIMIT $2)")
     .bind(before)
     .bind(limit)
     .execute(tx)

@@ -92,7 +92,8 @@ fn bytes(value: &Value, parameters: &Map<String, Value>) -> Result<Vec<u8>> {
         Value::String(text) => {
             let mut rest = text.as_str();
             while !rest.is_empty() {
-                let (digits, place) = rest.split_once('{').map_or((rest, None), |(digits, after)| (digits, Some(after)));
+                let (digits, place) =
+                    rest.split_once('{').map_or((rest, None), |(digits, after)| (digits, Some(after)));
                 written.extend(hex::decode(digits).map_err(Error::internal)?);
                 rest = "";
                 if let Some((name, after)) = place.and_then(|place| place.split_once('}')) {
@@ -205,7 +206,8 @@ mod tests {
 
     #[test]
     fn values_become_bytes() {
-        let parameters = json!({"level": 200, "on": true, "code": "0aFF", "name": "Ada", "t": -2.0, "big": 66051, "f": 1.5});
+        let parameters =
+            json!({"level": 200, "on": true, "code": "0aFF", "name": "Ada", "t": -2.0, "big": 66051, "f": 1.5});
         for (value, expected) in [
             (json!("01{level}ff{on}"), "01c8ff01"),
             (json!("{code}"), "0aff"),

@@ -1,6 +1,6 @@
-//! The parameters of an action: whether its schema can be checked against, and whether what is given
-//! fits it. A schema comes from a tenant, so what a check can cost is bounded: patterns take linear
-//! time, and a schema refers to nothing.
+//! The parameters of an action: whether its schema can be checked against, and whether what is
+//! given fits it. A schema comes from a tenant, so what a check can cost is bounded: patterns take
+//! linear time, and a schema refers to nothing.
 
 use hub_protocol::FieldError;
 use jsonschema::{PatternOptions, Validator};

@@ -53,8 +53,9 @@ pub struct Connecting {
     pub connecting: i64,
 }
 
-/// Those of these hubs that are the tenant's, and neither blocked nor released. The list must not be
-/// empty. A hub whose owner has not consented is left out: nothing near it is anybody's business.
+/// Those of these hubs that are the tenant's, and neither blocked nor released. The list must not
+/// be empty. A hub whose owner has not consented is left out: nothing near it is anybody's
+/// business.
 pub async fn connecting(conn: &mut Conn, scope: &Scope, hubs: &[HubUuid]) -> Result<Vec<Connecting>> {
     sql("SELECT h.hub_uuid, h.last_telemetry_at, COUNT(CASE WHEN a.powered \
          AND (a.role IS NULL OR a.role = 'CONNECTOR') THEN 1 END) AS connecting FROM hubs h \

@@ -46,11 +46,12 @@ pub async fn count_open(conn: &mut Conn, hub_uuid: HubUuid) -> Result<i64> {
 
 /// How many open jobs of a type the hub has.
 pub async fn count_open_of(conn: &mut Conn, hub_uuid: HubUuid, job_type: HubJobType) -> Result<i64> {
-    sql("SELECT COUNT(*) FROM hub_jobs WHERE hub_uuid = $1 AND finished_at IS NULL AND job_type = $2")
-        .bind(hub_uuid)
-        .bind(job_type.name())
-        .scalar(conn)
-        .await
+    sql("SELECT COUNT(*) FROM hub_jobs \
+         WHERE hub_uuid = $1 AND finished_at IS NULL AND job_type = $2")
+    .bind(hub_uuid)
+    .bind(job_type.name())
+    .scalar(conn)
+    .await
 }
 
 /// Those of these jobs that are the tenant's. The list must not be empty.

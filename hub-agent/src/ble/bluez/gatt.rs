@@ -1,6 +1,7 @@
 //! One command on a device: finds it, connects through `bluer`, takes the steps, and disconnects
-//! whatever happens. Scanning goes on meanwhile. Each command has a session and a thread of its own,
-//! for the reason that `control` states. Nothing is tried twice once the first step may be taken.
+//! whatever happens. Scanning goes on meanwhile. Each command has a session and a thread of its
+//! own, for the reason that `control` states. Nothing is tried twice once the first step may be
+//! taken.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -216,7 +217,8 @@ async fn on_device(
     for step in task.steps.iter().filter(|step| step.operation == GattOperation::Notify) {
         if let (None, Some(at)) = (notified.get(&key(step)), found.get(&key(step))) {
             let subscribed = timeout(STEP_WITHIN, at.notify_io()).await;
-            let subscribed = subscribed.map_err(|_| Stopped::new(reason::STEP_TIMED_OUT, "it does not let itself be subscribed to"));
+            let subscribed =
+                subscribed.map_err(|_| Stopped::new(reason::STEP_TIMED_OUT, "it does not let itself be subscribed to"));
             let reader = subscribed?.map_err(|error| refused(&error, "to subscribe to its notifications"))?;
             notified.insert(key(step), reader);
         }
@@ -226,14 +228,16 @@ async fn on_device(
         let Some(characteristic) = found.get(&key(step)) else { return Err(missing(step)) };
         let number = at + 1;
         let within = step.timeout_millis.and_then(|millis| u64::try_from(millis).ok()).map(Duration::from_millis);
-        let within = within.unwrap_or(if step.operation == GattOperation::Notify { NOTIFY_WITHIN } else { STEP_WITHIN });
+        let within =
+            within.unwrap_or(if step.operation == GattOperation::Notify { NOTIFY_WITHIN } else { STEP_WITHIN });
         let taking = timeout(within, take(device, step, characteristic, notified.get(&key(step))));
         let value = taking.await.map_err(|_| {
             let what = described(step.operation);
             let message = format!("step {number}, {what}: nothing came within {} ms", within.as_millis());
             Stopped::new(reason::STEP_TIMED_OUT, message)
         })?;
-        let value = value.map_err(|stopped| Stopped { message: format!("step {number}, {}", stopped.message), ..stopped })?;
+        let value =
+            value.map_err(|stopped| Stopped { message: format!("step {number}, {}", stopped.message), ..stopped })?;
         outcomes.push(outcome(step, value, &mut room));
     }
     Ok(())
@@ -462,7 +466,8 @@ mod tests {
         let (write, notify) = (on("ff01", GattOperation::Write, Some("012a")), on("ff02", GattOperation::Notify, None));
         let read = on("ff01", GattOperation::Read, None);
         let command = on("ff01", GattOperation::WriteWithoutResponse, Some("ff"));
-        let state = |mock: &mut crate::ble::bluez::mock::Mock| mock.order(json!({"cmd": "peripheral", "address": ADDRESS}));
+        let state =
+            |mock: &mut crate::ble::bluez::mock::Mock| mock.order(json!({"cmd": "peripheral", "address": ADDRESS}));
 
         let (ended, asked) = carried_out(&[write.clone(), notify.clone(), read.clone(), command], true).await;
         assert_eq!((ended.stopped, asked), (None, true));

@@ -50,9 +50,8 @@ impl DeviceCommandRequest {
         let is_id_char = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"._-".contains(&byte);
         let is_id = (1..=64).contains(&self.action_id.len()) && self.action_id.bytes().all(is_id_char);
         check.that(is_id, "actionId", "must be 1 to 64 lower-case letters, digits, dots, dashes and underscores");
-        let is_key = |key: &String| {
-            (1..=MAX_KEY_CHARS).contains(&key.len()) && key.bytes().all(|byte| byte.is_ascii_graphic())
-        };
+        let is_key =
+            |key: &String| (1..=MAX_KEY_CHARS).contains(&key.len()) && key.bytes().all(|byte| byte.is_ascii_graphic());
         let message = format!("must be 1 to {MAX_KEY_CHARS} visible ASCII characters");
         check.that(self.idempotency_key.as_ref().is_none_or(is_key), "idempotencyKey", message);
         check.done()?;
