@@ -264,6 +264,7 @@ async fn upkeep_is_scheduled_once_for_all_replicas_and_reschedules_itself(backen
         "upkeep.ble_minutes",
         "upkeep.certificates",
         "upkeep.deleted_subjects",
+        "upkeep.device_commands",
         "upkeep.hub_jobs",
         "upkeep.hub_refreshes",
         "upkeep.login_failures",

@@ -21,6 +21,7 @@ use crate::domain::accounts::{Accounts, Passwords};
 use crate::domain::billing::Billing;
 use crate::domain::dashboard::Dashboards;
 use crate::domain::desired_state;
+use crate::domain::device_commands::DeviceCommands;
 use crate::domain::hubs::{Changes, CredentialPermits, Hubs};
 use crate::domain::jobs::Jobs;
 use crate::domain::pipelines::{self, Engine, Pipelines};
@@ -60,6 +61,7 @@ pub struct Inner {
     pub dashboards: Dashboards,
     pub supplier_links: SupplierLinks,
     pub billing: Billing,
+    pub device_commands: DeviceCommands,
 }
 
 /// The shared core is available directly: `app.db`, `app.clock` and so on.
@@ -105,6 +107,7 @@ macro_rules! parts {
 parts!(recognition: Recognition, core: Core, authn: Authn, ingest: Ingest, accounts: Accounts, hubs: Hubs, releases: Releases);
 parts!(jobs: Jobs, pipelines: Pipelines, policies: Policies, streams: Streams, scan_configs: ScanConfigs);
 parts!(dashboards: Dashboards, supplier_links: SupplierLinks, billing: Billing);
+parts!(device_commands: DeviceCommands);
 
 /// Why the service cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -351,6 +354,8 @@ impl App {
         let releases = Releases { core: core.clone(), files };
         let pipelines = Pipelines::new(core.clone());
         let (engine, read_logs, logs) = Engine::new(pipelines.clone(), &commits);
+        let jobs = Jobs { core: core.clone(), changes: changes.clone(), commits };
+        let supplier_links = SupplierLinks::new(core.clone(), authn.clone());
         let app = Self(Arc::new(Inner {
             accounts,
             hubs: Hubs {
@@ -359,7 +364,8 @@ impl App {
                 changes: changes.clone(),
                 permits: CredentialPermits::new(),
             },
-            jobs: Jobs { core: core.clone(), changes: changes.clone(), commits },
+            device_commands: DeviceCommands::new(core.clone(), jobs.clone(), supplier_links.clone()),
+            jobs,
             pipelines: pipelines.clone(),
             policies: Policies { core: core.clone(), changes: changes.clone(), releases: releases.clone() },
             streams: Streams {
@@ -371,7 +377,7 @@ impl App {
             scan_configs: ScanConfigs::new(core.clone()),
             pushes: Pushes::new(core.clone()),
             dashboards: Dashboards::new(core.clone()),
-            supplier_links: SupplierLinks::new(core.clone(), authn.clone()),
+            supplier_links,
             billing: Billing::new(core.clone())?,
             core: core.clone(),
             authn: authn.clone(),

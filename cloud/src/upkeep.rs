@@ -9,8 +9,9 @@ use crate::app::App;
 use crate::authn::oidc;
 use crate::db::{Db, partitions};
 use crate::domain::{
-    account_deletion, accounts, ble_reprocess, bundles, certificates, claim_codes, dashboard, device_history,
-    device_instances, hubs, jobs, notices, pipelines, releases, supplier_links, unknown_advertisers, update_policies,
+    account_deletion, accounts, ble_reprocess, bundles, certificates, claim_codes, dashboard, device_commands,
+    device_history, device_instances, hubs, jobs, notices, pipelines, releases, supplier_links, unknown_advertisers,
+    update_policies,
 };
 use crate::error::{Error, Result};
 use crate::tasks::{self, Done, Lane, NewTask, Task};
@@ -38,6 +39,7 @@ const OLD_BLE_MINUTES: &str = "upkeep.old_ble_minutes";
 const SUPPLIER_LINKS: &str = "upkeep.supplier_links";
 const PAIRING_CODES: &str = "upkeep.pairing_codes";
 const DELETED_SUBJECTS: &str = "upkeep.deleted_subjects";
+const DEVICE_COMMANDS: &str = "upkeep.device_commands";
 
 const KINDS: &[&str] = &[
     UPLOAD_KEYS,
@@ -62,6 +64,7 @@ const KINDS: &[&str] = &[
     SUPPLIER_LINKS,
     PAIRING_CODES,
     DELETED_SUBJECTS,
+    DEVICE_COMMANDS,
 ];
 
 const EVERY_SECS: i64 = 3600;
@@ -203,6 +206,10 @@ async fn perform_upkeep(app: &App, kind: &str) -> Result<Done> {
         PAIRING_CODES => claim_codes::forget_unused_pairing(db, now, CHUNK).await? >= CHUNK.unsigned_abs(),
         DELETED_SUBJECTS => oidc::forget_deleted(db, now, CHUNK).await? >= CHUNK.unsigned_abs(),
         SUPPLIER_LINKS => supplier_links::upkeep(db, now, CHUNK).await?,
+        DEVICE_COMMANDS => {
+            let kept_secs = i64::try_from(app.config.retention.job_events.as_secs()).unwrap_or(i64::MAX);
+            device_commands::forget(db, now.plus_secs(-kept_secs), CHUNK).await? >= CHUNK.unsigned_abs()
+        }
         OLD_BLE_MINUTES => dashboard::forget(db, now, CHUNK).await? >= CHUNK.unsigned_abs(),
         _ => return Err(Error::internal("no such kind of upkeep")),
     };

@@ -8,6 +8,7 @@ mod commands;
 mod config;
 mod control;
 mod desired;
+mod device_commands;
 mod error;
 mod identity;
 mod jobs;

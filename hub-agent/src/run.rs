@@ -18,6 +18,7 @@ use crate::cloud::{self, CodeSource, Service};
 use crate::config::{ReportKind, RunArgs};
 use crate::control;
 use crate::desired;
+use crate::device_commands::{self, Commands};
 use crate::error::Failure;
 use crate::identity::StateDir;
 use crate::jobs::{self, HelperClient, Jobs};
@@ -128,6 +129,18 @@ pub async fn run(args: RunArgs, outbox: Outbox) -> Result<(), Failure> {
     start("logs", {
         let (outbox, spool) = (outbox.clone(), spool.clone());
         Box::pin(async move { log_end(outbox.ship(&spool).await) })
+    });
+    start("device commands", {
+        let commands = Commands {
+            spool: spool.clone(),
+            clock: agent.clock.clone(),
+            state_dir: state_dir.clone(),
+            requested: requested.clone(),
+            adapters: radio.adapters.clone(),
+            roles: radio.roles.subscribe(),
+            allowed: args.radio.adapters.iter().map(|address| address.to_ascii_uppercase()).collect(),
+        };
+        Box::pin(async move { log_end(device_commands::run(commands).await) })
     });
     start("adapters", Box::pin(desired::report_adapters(service.clone(), radio.adapters)));
     start("desired state", {

@@ -1,13 +1,19 @@
 //! Jobs: what a hub is to do once, and what it reports about it. A hub runs the jobs of its desired
-//! state in their order, one at a time.
+//! state in their order, one at a time. Device commands wait for no other job.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
+use crate::command::DeviceCommand;
 use crate::{AppUuid, HubJobUuid, ReleaseUuid, Timestamp, text_enum};
 
-text_enum!(HubJobType { AppInstall = "APP_INSTALL", AppRemove = "APP_REMOVE", SelfUpdate = "SELF_UPDATE" });
+text_enum!(HubJobType {
+    AppInstall = "APP_INSTALL",
+    AppRemove = "APP_REMOVE",
+    SelfUpdate = "SELF_UPDATE",
+    DeviceCommand = "DEVICE_COMMAND",
+});
 text_enum!(HubJobStatus {
     Pending = "PENDING",
     Dispatched = "DISPATCHED",
@@ -30,6 +36,8 @@ pub enum HubJobType {
     AppRemove,
     /// Updates the agent.
     SelfUpdate,
+    /// Connects to a device.
+    DeviceCommand,
 }
 
 /// The status of a job: `PENDING`, `DISPATCHED`, `RUNNING`, then `SUCCEEDED` or `FAILED`; from any
@@ -87,6 +95,9 @@ pub struct DesiredJob {
     /// Whether to try a release that failed on this hub before.
     #[serde(default)]
     pub force: bool,
+    /// What to do with a device. A command that was begun is never begun again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<DeviceCommand>,
 }
 
 /// A part of the day, in the time zone of the hub. It spans midnight if `end` is the smaller.
@@ -224,7 +235,8 @@ mod tests {
             assert_eq!(serde_json::to_value(status).expect("a word"), status.name());
             assert_eq!(HubJobStatus::try_from(status.name().to_owned()), Ok(status));
         }
-        for kind in [HubJobType::AppInstall, HubJobType::AppRemove, HubJobType::SelfUpdate] {
+        use HubJobType::{AppInstall, AppRemove, DeviceCommand, SelfUpdate};
+        for kind in [AppInstall, AppRemove, SelfUpdate, DeviceCommand] {
             assert_eq!(serde_json::to_value(kind).expect("a word"), kind.name());
         }
         for state in [InstalledAppState::Running, InstalledAppState::Stopped, InstalledAppState::Failed] {

@@ -5,6 +5,7 @@ pub mod ble;
 pub mod certificate;
 pub mod check;
 pub mod claim;
+pub mod command;
 pub mod envelope;
 pub mod hub;
 pub mod ids;

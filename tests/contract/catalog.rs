@@ -20,6 +20,15 @@ impl Catalog {
         let body = json!({"name": "Lamps", "baseUrl": base_url, "verify_method": "DNS_TXT"});
         let made: Value = client.post("/tenant/external-endpoints").json(&body).call().await.expect(200).data();
         let endpoint = made["id"].as_str().expect("a uuid").to_owned();
+        let blink = json!({
+            "actionId": BLINK, "name": "Blink",
+            "parameters": {"type": "object", "properties": {"times": {"type": "integer", "minimum": 1}}},
+            "transport": {
+                "kind": "GATT",
+                "steps": [{"service": "180a", "characteristic": "2a56", "operation": "WRITE", "value": "{times}"}]
+            }
+        });
+        client.post("/tenant/action-definitions").json(&blink).call().await.expect(201);
         Self { client, device_uuid, endpoint }
     }
 
@@ -84,6 +93,9 @@ impl Catalog {
         action_id
     }
 }
+
+/// An action that stays.
+pub const BLINK: &str = "blink";
 
 /// One that no action has.
 pub fn action_id() -> String {

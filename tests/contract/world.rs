@@ -17,6 +17,7 @@ use hub_tests::{
 };
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Map, Value, json};
+use tokio::sync::OnceCell;
 use uuid::Uuid;
 
 use super::beside::Beside;
@@ -52,6 +53,8 @@ pub struct World {
     pub catalog: Catalog,
     pub beside: Beside,
     pipelines: Pipelines,
+    /// A device, and a command that it was given.
+    pub command: OnceCell<(String, String)>,
     /// Of the platform, and READY.
     agent_release: Value,
 }
@@ -125,6 +128,7 @@ impl World {
             catalog,
             beside,
             pipelines,
+            command: OnceCell::new(),
             agent_release,
         }
     }
@@ -202,6 +206,7 @@ impl World {
             "hub.getLatestAgentRelease" => "?architecture=x86_64".to_owned(),
             "downloads.getAssetUrl" => format!("?category=HUB_AGENT&assetId={}", self.agent_release["assetId"]),
             "appActionDefinitions.list" => format!("?supplierUuid={}", self.tenant.tenant_uuid),
+            "deviceCommands.create" | "appDeviceCommands.create" => "?wait=0".to_owned(),
             "hubJobs.removeApp" => format!("?appUuid={}", self.app_uuid),
             _ => String::new(),
         }
@@ -264,6 +269,11 @@ impl World {
                 made["deviceInstanceId"].to_string()
             }
             ("appDevices", "deviceInstanceId") => self.own_device().await,
+            ("deviceCommands" | "appDeviceCommands", "deviceInstanceId") if !operation.id().ends_with(".get") => {
+                self.commanded_device().await
+            }
+            ("deviceCommands" | "appDeviceCommands", "deviceInstanceId") => self.command().await.0.clone(),
+            ("deviceCommands" | "appDeviceCommands", "commandUuid") => self.command().await.1.clone(),
             ("appActionDefinitions", "actionId") => self.catalog.action().await,
             ("appConsent", "consentId") => self.consent().await,
             ("appConsentSettings", "supplierUuid") => {
@@ -537,6 +547,7 @@ impl World {
             "$deviceUuid" => json!(self.catalog.model().await),
             "$dlqId" => json!(self.dead_letter().await),
             "$actionId" => json!(catalog::action_id()),
+            "$blinkActionId" => json!(catalog::BLINK),
             "$manufacturerPrefix" => json!(catalog::manufacturer_prefix()),
             "$csr" => json!(certificates::request().1),
             "$now" => json!(self.app.app.clock.now()),

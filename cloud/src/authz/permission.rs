@@ -67,6 +67,7 @@ permissions! {
     PipelinesWrite,    WRITE,   Scope("pipelines:write");
     DevicesRead,       READ,    Scope("devices:read");
     DevicesWrite,      WRITE,   Scope("devices:write");
+    DevicesOperate,    OPERATE, Scope("devices:write");
     MembersRead,       READ,    Never;
     MembersManage,     MANAGE,  Never;
     TenantUpdate,      MANAGE,  Never;

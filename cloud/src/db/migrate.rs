@@ -217,6 +217,12 @@ const VERSIONS: &[Version] = &[
         postgres: include_str!("../../../migrations/postgres/0036_account.sql"),
         sqlite: include_str!("../../../migrations/sqlite/0036_account.sql"),
     },
+    Version {
+        number: 37,
+        name: "device commands",
+        postgres: include_str!("../../../migrations/postgres/0037_device_commands.sql"),
+        sqlite: include_str!("../../../migrations/sqlite/0037_device_commands.sql"),
+    },
 ];
 
 fn migrator(text: impl Fn(&Version) -> &'static str) -> Migrator {

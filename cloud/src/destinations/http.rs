@@ -96,6 +96,25 @@ pub fn usable(name: &str) -> Result<HeaderName, String> {
     }
 }
 
+fn secret_value(text: &str) -> Result<HeaderValue, String> {
+    let mut value = HeaderValue::from_str(text).map_err(|_| "the credentials do not fit into a header".to_owned())?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+/// The header that the credentials are sent in; none of those of S3. The error is for people.
+pub fn auth_header(auth: &Auth) -> Result<Option<(HeaderName, HeaderValue)>, String> {
+    Ok(Some(match auth {
+        Auth::Bearer { token } => (AUTHORIZATION, secret_value(&format!("Bearer {}", token.expose_secret()))?),
+        Auth::Basic { username, password } => {
+            let pair = STANDARD.encode(format!("{username}:{}", password.expose_secret()));
+            (AUTHORIZATION, secret_value(&format!("Basic {pair}"))?)
+        }
+        Auth::Header { name, value } => (usable(name)?, secret_value(value.expose_secret())?),
+        Auth::S3 { .. } => return Ok(None),
+    }))
+}
+
 impl Http {
     pub async fn send(
         &self,
@@ -108,13 +127,9 @@ impl Http {
         // Nothing to say is said without a call.
         let Some(body) = self.body(message)? else { return Ok((Answer::default(), Ok(()))) };
         let mut headers = self.plain_headers(message);
-        let mut add = |name: HeaderName, value: String| match HeaderValue::from_str(&value) {
-            Ok(mut value) => {
-                value.set_sensitive(true);
-                headers.append(name, value);
-                Ok(())
-            }
-            Err(_) => Err(Failure::Credentials { reason: "the credentials do not fit into a header".to_owned() }),
+        let mut add = |name: HeaderName, value: String| -> Result<(), Failure> {
+            headers.append(name, secret_value(&value).map_err(|reason| Failure::Credentials { reason })?);
+            Ok(())
         };
         if let Some(signing) = signing {
             let secs = message.sent_at.as_micros().div_euclid(1_000_000);
@@ -127,17 +142,9 @@ impl Http {
                 add(HeaderName::from_static("x-service-signature"), signature)?;
             }
         }
-        match auth {
-            Some(Auth::Bearer { token }) => add(AUTHORIZATION, format!("Bearer {}", token.expose_secret()))?,
-            Some(Auth::Basic { username, password }) => {
-                let pair = STANDARD.encode(format!("{username}:{}", password.expose_secret()));
-                add(AUTHORIZATION, format!("Basic {pair}"))?;
-            }
-            Some(Auth::Header { name, value }) => {
-                let name = usable(name).map_err(|reason| Failure::Credentials { reason })?;
-                add(name, value.expose_secret().to_owned())?;
-            }
-            Some(Auth::S3 { .. }) | None => {}
+        let credentials = auth.map_or(Ok(None), auth_header).map_err(|reason| Failure::Credentials { reason })?;
+        if let Some((name, value)) = credentials {
+            headers.append(name, value);
         }
         let request = OutgoingRequest {
             method: Method::POST,

@@ -26,15 +26,14 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use self::auth::Auth;
 use self::definition::Kind;
 use crate::outgoing::{CallError, CallErrorKind, Outgoing};
 pub use crate::steps::Body;
 
-pub use self::auth::{checked_auth, own_header};
+pub use self::auth::{Auth, checked_auth, own_header};
 pub use self::connections::Connections;
 pub use self::definition::{BatchDefaults, parse, parse_stored};
-pub use self::http::usable as usable_header;
+pub use self::http::{auth_header, usable as usable_header};
 
 /// A checked destination, without its secrets. It serializes to the JSON that is shown and stored.
 #[derive(Clone, Debug)]

@@ -19,6 +19,7 @@ pub mod dashboard;
 pub mod delivery_status;
 pub mod desired_state;
 pub mod device_catalog;
+pub mod device_commands;
 pub mod device_history;
 pub mod device_instances;
 pub mod device_pages;

@@ -113,6 +113,15 @@ pub struct DevicePath {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+pub struct DeviceCommandPath {
+    /// The id of the device.
+    pub device_instance_id: i64,
+    /// The command.
+    pub command_uuid: Uuid,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct BleEventPath {
     /// The id of the event.
     pub ble_event_id: i64,

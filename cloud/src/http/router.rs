@@ -15,11 +15,11 @@ use super::{health, hygiene, middleware, openapi};
 use crate::app::App;
 use crate::domain::{
     account_deletion, account_export, accounts, api_keys, audit_logs, billing, ble, ble_reprocess, ble_routes, bundles,
-    certificates, claim_codes, consent, dashboard, desired_state, device_catalog, device_history, device_instances,
-    device_pages, device_query, diagnostics, end_users, external_endpoints, hub_release, hubs, invitations, jobs,
-    notices, pairing, partner_projects, pipelines, registration_events, releases, scan_config, setup_delegations,
-    simulator, streams, supplier_links, supplier_oauth, telemetry, tenant_deletion, tenants, transfers,
-    unknown_advertisers, update_policies,
+    certificates, claim_codes, consent, dashboard, desired_state, device_catalog, device_commands, device_history,
+    device_instances, device_pages, device_query, diagnostics, end_users, external_endpoints, hub_release, hubs,
+    invitations, jobs, notices, pairing, partner_projects, pipelines, registration_events, releases, scan_config,
+    setup_delegations, simulator, streams, supplier_links, supplier_oauth, telemetry, tenant_deletion, tenants,
+    transfers, unknown_advertisers, update_policies,
 };
 use crate::error::Error;
 
@@ -54,6 +54,7 @@ fn routes() -> ApiRouter<App> {
         .merge(device_catalog::http::routes())
         .merge(device_pages::http::routes())
         .merge(end_users::http::routes())
+        .merge(device_commands::http::routes())
         .merge(external_endpoints::http::routes())
         .merge(releases::http::routes())
         .merge(jobs::http::routes())

@@ -23,6 +23,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 pub use bluez::control::{Survey, survey};
+pub use bluez::gatt;
 pub use health::Health;
 pub use outlet::HeardReceiver;
 use types::is_address;

@@ -25,6 +25,11 @@ impl RequestedJob {
             Self::NotUnderstood { hub_job_uuid, .. } => *hub_job_uuid,
         }
     }
+
+    /// Whether it is a device command, which waits for no other job.
+    pub fn is_command(&self) -> bool {
+        matches!(self, Self::Known(job) if job.job_type == HubJobType::DeviceCommand)
+    }
 }
 
 /// The jobs of the desired state; `None` until the service has sent one.
@@ -63,6 +68,9 @@ impl Action {
             HubJobType::AppInstall => Self::Install { app_uuid: app_uuid?, release_uuid: release_uuid? },
             HubJobType::AppRemove => Self::Remove { app_uuid: app_uuid? },
             HubJobType::SelfUpdate => release_uuid.map(|_| Self::UpdateAgent)?,
+            HubJobType::DeviceCommand => {
+                return Err(Failed::new(reason::BAD_RELEASE, "a command on a device is no job of this kind"));
+            }
         })
     }
 }

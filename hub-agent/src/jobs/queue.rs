@@ -50,7 +50,7 @@ fn resumable(state: &JobsState, requested: &RequestedJobs, now: Option<Timestamp
 
 /// The oldest job that was not begun and does not have to wait for another.
 fn oldest_new<'a>(state: &JobsState, requested: &'a RequestedJobs) -> Option<&'a RequestedJob> {
-    requested.iter().flatten().find(|requested| {
+    requested.iter().flatten().filter(|requested| !requested.is_command()).find(|requested| {
         !state.finished.contains(&requested.hub_job_uuid())
             && state.parked.iter().all(|parked| match requested {
                 RequestedJob::Known(job) => may_overtake(job, &parked.job),

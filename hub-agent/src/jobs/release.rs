@@ -22,7 +22,9 @@ pub async fn request(service: &Service, job: &DesiredJob) -> Result<ReleaseOffer
     };
     let path = match job.job_type {
         HubJobType::SelfUpdate => format!("/v1/agent/releases/latest?releaseUuid={release_uuid}"),
-        HubJobType::AppInstall | HubJobType::AppRemove => format!("/v1/apps/{release_uuid}/manifest"),
+        HubJobType::AppInstall | HubJobType::AppRemove | HubJobType::DeviceCommand => {
+            format!("/v1/apps/{release_uuid}/manifest")
+        }
     };
     match service.call(&Request::get(path)).await {
         Ok(answer) if answer.is_success() => {
@@ -47,7 +49,7 @@ pub fn sha256_of(offer: &ReleaseOffer) -> Option<String> {
 pub fn verify(offer: &ReleaseOffer, job: &DesiredJob, keys: &Path) -> Result<ReleaseManifest, Trouble> {
     let (kind, folder) = match job.job_type {
         HubJobType::SelfUpdate => (ReleaseKind::Agent, "agent"),
-        HubJobType::AppInstall | HubJobType::AppRemove => (ReleaseKind::App, "app"),
+        HubJobType::AppInstall | HubJobType::AppRemove | HubJobType::DeviceCommand => (ReleaseKind::App, "app"),
     };
     let folder = keys.join(folder);
     let trusted = read_keys(&folder);

@@ -23,6 +23,7 @@ fn job() -> DesiredJob {
         deadline_at: Timestamp::from_micros(0),
         window: None,
         force: false,
+        command: None,
     }
 }
 

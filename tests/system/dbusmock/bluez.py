@@ -9,6 +9,7 @@ It never touches the machine's own system bus.
 import contextlib
 import json
 import os
+import socket
 import subprocess
 import sys
 import tempfile
@@ -27,6 +28,7 @@ ADAPTER = "org.bluez.Adapter1"
 DEVICE = "org.bluez.Device1"
 MONITOR_MANAGER = "org.bluez.AdvertisementMonitorManager1"
 MONITOR = "org.bluez.AdvertisementMonitor1"
+GATT_SERVICE, CHARACTERISTIC = "org.bluez.GattService1", "org.bluez.GattCharacteristic1"
 PROPERTIES = dbus.PROPERTIES_IFACE
 SHORT_UUID_TAIL = "-0000-1000-8000-00805f9b34fb"
 WRITABLE = {"Powered", "Alias", "Discoverable", "DiscoverableTimeout", "Pairable", "PairableTimeout"}
@@ -275,6 +277,102 @@ def Set(self, interface, name, value, sender, reply, fail):
         change(self.path, ADAPTER, {name: value})
 
 
+class Peripheral:
+    """What a device that can be connected to has, and what was done with it."""
+
+    def __init__(self, radio, path, services):
+        self.radio, self.path, self.services = radio, path, services
+        self.characteristics = {}  # object path -> (UUID, characteristic)
+        self.sockets = {}  # UUID -> socket of who is notified
+        self.written = []  # [UUID, hex, "request" or "command"]
+        self.connects = 0
+
+    def connect(self):
+        self.connects += 1
+        change(self.path, DEVICE, {"Connected": dbus.Boolean(True)})
+        if not self.characteristics:
+            for service_number, (service, characteristics) in enumerate(self.services.items(), 1):
+                service_path = f"{self.path}/service{service_number:04x}"
+                self.offer(service_path, GATT_SERVICE, {"UUID": full_uuid(service), "Device": dbus.ObjectPath(self.path), "Primary": True}, {})
+                for number, (uuid, characteristic) in enumerate(characteristics.items(), 1):
+                    path = f"{service_path}/char{service_number:02x}{number:02x}"
+                    self.characteristics[path] = uuid, characteristic
+                    properties = {"UUID": full_uuid(uuid), "Service": dbus.ObjectPath(service_path), "Value": dbus.Array([], signature="y")}
+                    self.offer(path, CHARACTERISTIC, properties, {
+                        "ReadValue": ("a{sv}", "ay", "", ReadValue), "WriteValue": ("aya{sv}", "", "", WriteValue),
+                        "AcquireNotify": ("a{sv}", "hq", "", AcquireNotify)})
+        change(self.path, DEVICE, {"ServicesResolved": dbus.Boolean(True)})
+
+    @staticmethod
+    def offer(path, interface, properties, methods):
+        mockobject.objects["/"].AddObject(path, interface, properties, [])
+        mockobject.objects[path].methods[interface] = methods
+        interfaces_added(path)
+
+    def disconnect(self):
+        for end in self.sockets.values():
+            end.close()
+        self.sockets.clear()
+        change(self.path, DEVICE, {"Connected": dbus.Boolean(False), "ServicesResolved": dbus.Boolean(False)})
+
+    def write(self, uuid, value, kind):
+        self.written.append([uuid, value.hex(), kind])
+        for other, characteristic in self.characteristics.values():
+            if characteristic.get("echoes") == uuid and other in self.sockets:
+                self.sockets[other].send(value)
+
+    def state(self):
+        return {"connected": bool(mockobject.objects[self.path].props[DEVICE]["Connected"]), "connects": self.connects,
+                "written": self.written, "subscribed": sorted(self.sockets)}
+
+
+def of_gatt(interface, signature, returns):
+    return dbus.service.method(interface, in_signature=signature, out_signature=returns, async_callbacks=("reply", "fail"))
+
+
+@of_gatt(DEVICE, "", "")
+def Connect(self, reply, fail):
+    peripheral = daemon.peripherals[self.path]
+    if not peripheral.radio.faulty("Connect", fail):
+        peripheral.connect()
+        reply()
+
+
+@of_gatt(DEVICE, "", "")
+def Disconnect(self, reply, fail):
+    daemon.peripherals[self.path].disconnect()
+    reply()
+
+
+def peripheral_of(characteristic):
+    return daemon.peripherals[characteristic.path.split("/service")[0]]
+
+
+@of_gatt(CHARACTERISTIC, "a{sv}", "ay")
+def ReadValue(self, options, reply, fail):
+    peripheral = peripheral_of(self)
+    if not peripheral.radio.faulty("ReadValue", fail):
+        reply(dbus.Array(bytes.fromhex(peripheral.characteristics[self.path][1].get("value", "")), signature="y"))
+
+
+@of_gatt(CHARACTERISTIC, "aya{sv}", "")
+def WriteValue(self, value, options, reply, fail):
+    peripheral = peripheral_of(self)
+    if not peripheral.radio.faulty("WriteValue", fail):
+        reply()
+        peripheral.write(peripheral.characteristics[self.path][0], bytes(value), str(options.get("type", "request")))
+
+
+@of_gatt(CHARACTERISTIC, "a{sv}", "hq")
+def AcquireNotify(self, options, reply, fail):
+    peripheral = peripheral_of(self)
+    if not peripheral.radio.faulty("AcquireNotify", fail):
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        peripheral.sockets[peripheral.characteristics[self.path][0]] = ours
+        reply(dbus.types.UnixFd(theirs), dbus.UInt16(23))
+        theirs.close()
+
+
 class Daemon:
     """The mocked bluetoothd: a bus connection that owns org.bluez, and everything exported on it."""
 
@@ -282,6 +380,7 @@ class Daemon:
         self.address = address
         self.connection = None
         self.radios = {}
+        self.peripherals = {}  # object path of the device -> Peripheral
 
     def start(self):
         if self.connection is not None:
@@ -506,6 +605,17 @@ class Orders:
 
     def report(self, order):
         return {"delivered": report(daemon.radio(order), order)}
+
+    def connectable(self, order):
+        radio = daemon.radio(order)
+        path = radio.path + "/dev_" + order["address"].upper().replace(":", "_")
+        if path not in mockobject.objects:
+            raise Refused(f"no device {order['address']} on {radio.name}: report it first")
+        daemon.peripherals[path] = Peripheral(radio, path, order["services"])
+        mockobject.objects[path].methods[DEVICE].update({"Connect": ("", "", "", Connect), "Disconnect": ("", "", "", Disconnect)})
+
+    def peripheral(self, order):
+        return daemon.peripherals[daemon.radio(order).path + "/dev_" + order["address"].upper().replace(":", "_")].state()
 
     def remove_device(self, order):
         radio = daemon.radio(order)

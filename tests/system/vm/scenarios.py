@@ -6,6 +6,7 @@ import subprocess
 import tempfile
 import time
 
+from command_scenarios import COMMAND_SCENARIOS
 from device_scenarios import DEVICE_SCENARIOS
 from fleet import Hub, Line, Releases
 from fleet_scenarios import FLEET_SCENARIOS
@@ -376,6 +377,6 @@ GROUPS = {
     "agent": [stage_is_real, service_unit_lives_as_shipped, unit_lives_as_shipped, bytes_come_back, btvirt_pair, bluetoothd_restarts,
               adapter_replugged, passive_where_bluez_can, scan_tells_the_truth, check_tells_the_truth, power_cut],
     "releases": FLEET_SCENARIOS,
-    "devices": DEVICE_SCENARIOS,
+    "devices": [*DEVICE_SCENARIOS, *COMMAND_SCENARIOS],
 }
 SCENARIOS = [scenario for group in GROUPS.values() for scenario in group]

@@ -16,8 +16,8 @@ use crate::db::months::Month;
 use crate::domain::accounts::departure;
 use crate::domain::hubs::{self, Hubs};
 use crate::domain::{
-    api_keys, consent, device_history, device_instances, hub_release, invitations, notices, partner_projects,
-    pipelines, supplier_links, tenants, transfers, unknown_advertisers,
+    api_keys, consent, device_commands, device_history, device_instances, hub_release, invitations, notices,
+    partner_projects, pipelines, supplier_links, tenants, transfers, unknown_advertisers,
 };
 use crate::error::{Error, Result};
 use crate::ingest::{self, Kind};
@@ -236,6 +236,17 @@ impl Work<'_> {
     /// Deletes the rows that name the person, but for what the farewell needs.
     async fn records(&mut self) -> Result<bool> {
         let (user_uuid, traces) = (self.deletion.user_uuid, &self.deletion.traces);
+        loop {
+            let mut tx = self.core.db.begin().await?;
+            let deleted = device_commands::forget_author(&mut tx, user_uuid.0, SOME).await?;
+            tx.commit_unaudited("what an account leaves").await?;
+            if deleted < SOME.unsigned_abs() {
+                break;
+            }
+            if self.is_over() {
+                return Ok(false);
+            }
+        }
         let mut tx = self.core.db.begin().await?;
         consent::forget_person(&mut tx, user_uuid).await?;
         invitations::forget_person(&mut tx, user_uuid, &traces.email).await?;

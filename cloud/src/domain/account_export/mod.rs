@@ -14,7 +14,7 @@ use crate::budget::Held;
 use crate::core::Core;
 use crate::db::Slice;
 use crate::domain::end_users::{OwnDevice, export};
-use crate::domain::{accounts, consent, notices, supplier_links, tenants};
+use crate::domain::{accounts, consent, device_commands, notices, supplier_links, tenants};
 use crate::error::{Error, Result};
 
 /// Rows that are read at once.
@@ -31,6 +31,7 @@ enum Section {
     SensorData { after: i64 },
     Consents { after: i64 },
     Links,
+    Commands { offset: i64 },
     Notifications { offset: i64 },
     End,
 }
@@ -118,7 +119,17 @@ impl Export {
             }
             Section::Links => {
                 let links = supplier_links::http::exported(&mut core.db.read().await?, &scope).await?;
-                (self.lines("supplierLink", &links)?, Some(Section::Notifications { offset: 0 }))
+                (self.lines("supplierLink", &links)?, Some(Section::Commands { offset: 0 }))
+            }
+            Section::Commands { offset } => {
+                let slice = Slice { size: PAGE, offset };
+                let author_uuid = scope.user_uuid().0;
+                let commands = device_commands::exported(&mut core.db.read().await?, author_uuid, slice).await?;
+                let next = match is_full(&commands) {
+                    true => Section::Commands { offset: offset + PAGE },
+                    false => Section::Notifications { offset: 0 },
+                };
+                (self.lines("deviceCommand", &commands)?, Some(next))
             }
             Section::Notifications { offset } => {
                 let notices = notices::http::exported(&core, &scope, Slice { size: PAGE, offset }).await?;

@@ -471,7 +471,8 @@ async fn delete(core: &Core, scope: &Scope, device_instance_id: i64) -> Result<(
     tx.commit(audit.changed(Some(before.audited()), None)).await
 }
 
-async fn lock(tx: &mut Tx, scope: &Scope, device_instance_id: i64) -> Result<Instance> {
+/// The tenant's device, locked until the transaction ends.
+pub async fn lock(tx: &mut Tx, scope: &Scope, device_instance_id: i64) -> Result<Instance> {
     store::lock(tx, scope, device_instance_id).await?.ok_or_else(not_found)
 }
 
@@ -483,7 +484,8 @@ pub async fn shown(conn: &mut Conn, device_instance_ids: &[i64]) -> Result<Vec<S
     }
 }
 
-async fn get(conn: &mut Conn, scope: &Scope, device_instance_id: i64) -> Result<store::Shown> {
+/// The tenant's device.
+pub async fn get(conn: &mut Conn, scope: &Scope, device_instance_id: i64) -> Result<Shown> {
     store::get(conn, scope, device_instance_id).await?.ok_or_else(not_found)
 }
 

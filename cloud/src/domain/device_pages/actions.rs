@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::store::actions::ActionRow;
 use super::store::{self, Table};
 use super::transport::Transport;
-use super::{MAX_DOCUMENT_BYTES, NamedEndpoints, Room, changed_text, schema};
+use super::{MAX_DOCUMENT_BYTES, NamedEndpoints, Room, changed_text, parameters, schema};
 use crate::audit::Audit;
 use crate::authz::Scope;
 use crate::core::Core;
@@ -79,12 +79,15 @@ impl ActionRow {
     /// out with them.
     fn check(&self) -> Result<()> {
         let mut check = Check::new();
-        let parameters = self.parameters.as_deref().map_or(Ok(BTreeSet::new()), schema::members);
-        match parameters {
+        match self.parameters.as_deref().map_or(Ok(BTreeSet::new()), schema::members) {
             Err(message) => check.that(false, "parameters", message),
-            Ok(parameters) => {
+            Ok(names) => {
                 let transport: Transport = serde_json::from_str(&self.transport).map_err(Error::internal)?;
-                transport.check(&mut check, &parameters);
+                transport.check(&mut check, &names);
+                let usable = self.parameters.as_deref().map_or(Ok(()), parameters::check);
+                if let Err(message) = usable {
+                    check.that(false, "parameters", message);
+                }
             }
         }
         let message = format!("must have at most {} KiB", MAX_DOCUMENT_BYTES / 1024);

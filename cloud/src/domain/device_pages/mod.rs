@@ -2,10 +2,12 @@
 //! It checks and keeps them. It must never call an external endpoint or reach a device.
 
 mod actions;
+mod carried;
 mod config;
 pub mod http;
 mod manuals;
 pub mod of_model;
+mod parameters;
 mod schema;
 mod store;
 mod transport;
@@ -36,6 +38,7 @@ const MAX_DOCUMENT_BYTES: usize = 64 * 1024;
 /// The path of an external endpoint. A second slash at the start would name another host.
 const ENDPOINT_PATH: &str = r"^/([!$-;=?-\[\]_a-z|~][!$-;=?-\[\]_a-z|~]*)?$";
 
+pub use carried::{Carried, Prepared, prepare};
 pub use config::Submission;
 pub use http::{ActionDefinitionResponse, DeviceManualResponse, DeviceUiResponse};
 

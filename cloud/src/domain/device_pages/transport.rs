@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use hub_protocol::command::{GattOperation, MAX_VALUE_BYTES};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -11,8 +12,6 @@ use uuid::Uuid;
 use super::{ENDPOINT_PATH, EndpointMethod, MAX_ITEMS, MAX_STEPS, MAX_TEXT_CHARS, NamedEndpoints, check_path};
 use crate::http::check::Check;
 
-/// The longest value of a characteristic (Bluetooth Core Specification, Vol 3, Part F, 3.2.9).
-const MAX_VALUE_BYTES: usize = 512;
 const MAX_TIMEOUT_MILLIS: i64 = 120_000;
 /// A 16-bit or 32-bit UUID in hexadecimal, or one in full.
 const UUID: &str = "^([0-9a-fA-F]{4}|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|[0-9a-fA-F]{8})$";
@@ -23,28 +22,28 @@ const UUID: &str = "^([0-9a-fA-F]{4}|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA
 #[schemars(rename = "ActionTransport")]
 pub struct Transport {
     /// Which of the other members there are: `HTTP` has the first three, `GATT` has `steps`.
-    kind: TransportKind,
+    pub(super) kind: TransportKind,
     /// The external endpoint.
     #[serde(skip_serializing_if = "Option::is_none")]
-    external_endpoint_id: Option<Uuid>,
+    pub(super) external_endpoint_id: Option<Uuid>,
     /// The path at the endpoint, with or without a query.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = MAX_TEXT_CHARS), regex(pattern = ENDPOINT_PATH))]
-    path: Option<String>,
+    pub(super) path: Option<String>,
     /// How the endpoint is called.
     #[serde(skip_serializing_if = "Option::is_none")]
-    method: Option<EndpointMethod>,
+    pub(super) method: Option<EndpointMethod>,
     /// What is done over GATT, in this order.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = MAX_STEPS))]
-    steps: Option<Vec<GattStep>>,
+    pub(super) steps: Option<Vec<GattStep>>,
 }
 
 /// What an action goes through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
 #[schemars(rename = "ActionTransportKind")]
-enum TransportKind {
+pub(super) enum TransportKind {
     /// An external endpoint of the supplier.
     Http,
     /// The nearest hub of the device.
@@ -54,37 +53,23 @@ enum TransportKind {
 /// One operation on a characteristic.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct GattStep {
+pub(super) struct GattStep {
     /// The service: 4 or 8 hexadecimal digits, or a UUID in full.
     #[schemars(regex(pattern = UUID))]
-    service: String,
+    pub(super) service: String,
     /// The characteristic, in the same forms.
     #[schemars(regex(pattern = UUID))]
-    characteristic: String,
+    pub(super) characteristic: String,
     /// What is done.
-    operation: GattOperation,
+    pub(super) operation: GattOperation,
     /// What is written: hexadecimal text in which `{name}` stands for the bytes of a parameter, or
     /// a list of `{"hex"}` and `{"parameter", "type"}`. Of the two that write only.
     #[serde(skip_serializing_if = "Option::is_none")]
-    value: Option<Value>,
+    pub(super) value: Option<Value>,
     /// How long the step may take; the hub decides when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = MAX_TIMEOUT_MILLIS))]
-    timeout_millis: Option<i64>,
-}
-
-/// What is done with a characteristic.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-enum GattOperation {
-    /// Its value is read.
-    Read,
-    /// A value is written and acknowledged.
-    Write,
-    /// A value is written.
-    WriteWithoutResponse,
-    /// The next notification is awaited.
-    Notify,
+    pub(super) timeout_millis: Option<i64>,
 }
 
 impl Transport {

@@ -31,7 +31,7 @@ pub struct EndUserNow {
 }
 
 /// The caller, as of now.
-async fn of_caller(core: &Core, conn: &mut Conn, scope: &UserScope) -> Result<EndUserNow> {
+pub async fn of_caller(core: &Core, conn: &mut Conn, scope: &UserScope) -> Result<EndUserNow> {
     let email = accounts::email_of(conn, scope.user_uuid()).await?.filter(|email| email.is_verified);
     Ok(EndUserNow { user_uuid: scope.user_uuid(), email: email.map(|email| email.address), now: core.clock.now() })
 }
@@ -40,8 +40,17 @@ async fn hub(conn: &mut Conn, person: &EndUserNow, hub_uuid: HubUuid) -> Result<
     store::hub(conn, person, hub_uuid).await?.ok_or_else(|| Error::not_found("hub"))
 }
 
-async fn device(conn: &mut Conn, person: &EndUserNow, device_instance_id: i64) -> Result<OwnDevice> {
+/// A device of the person.
+pub async fn device(conn: &mut Conn, person: &EndUserNow, device_instance_id: i64) -> Result<OwnDevice> {
     store::device(conn, person, device_instance_id).await?.ok_or_else(|| Error::not_found("device"))
+}
+
+/// Those of these hubs that are the person's.
+pub async fn own_hubs(conn: &mut Conn, person: &EndUserNow, hubs: &[HubUuid]) -> Result<Vec<HubUuid>> {
+    match hubs.is_empty() {
+        true => Ok(Vec::new()),
+        false => store::own_hubs(conn, person, hubs).await,
+    }
 }
 
 /// Fails unless a hub of the supplier is the person's.

@@ -86,6 +86,16 @@ pub async fn hub(conn: &mut Conn, person: &EndUserNow, hub_uuid: HubUuid) -> Res
         .await
 }
 
+/// Those of these hubs that are the person's. The list must not be empty.
+pub async fn own_hubs(conn: &mut Conn, person: &EndUserNow, hubs: &[HubUuid]) -> Result<Vec<HubUuid>> {
+    sql("SELECT h.hub_uuid ")
+        .append(&mine(person))
+        .push(" WHERE h.hub_uuid IN ")
+        .push_list(hubs.iter().copied())
+        .scalars(conn)
+        .await
+}
+
 /// Newest first, and how many there are: of one hub, or of all.
 pub async fn list_devices(
     conn: &mut Conn,

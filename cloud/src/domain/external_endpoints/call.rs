@@ -50,11 +50,7 @@ pub struct EndpointAnswer {
 /// Calls the tenant's endpoint: 404 if there is none, 409 if its domain is not proved, 502 and 504
 /// for one that fails. What an endpoint refuses with a reason is an answer.
 pub async fn call(core: &Core, scope: &Scope, id: Uuid, request: EndpointCall) -> Result<EndpointAnswer> {
-    let endpoint = super::get(&mut core.db.read().await?, scope, id).await?;
-    if !endpoint.domain_verified {
-        let message = "the domain of the supplier's endpoint is not proved, so it is not called";
-        return Err(Error::conflict("EXTERNAL_ENDPOINT_NOT_VERIFIED", message));
-    }
+    let endpoint = super::proved(&mut core.db.read().await?, scope, id).await?;
     let request = prepared(core, &endpoint, request)?;
     let answered = match core.outgoing.send(request).await {
         Ok(answer) => judged(answer),

@@ -18,6 +18,7 @@ use crate::audit::Audit;
 use crate::authz::Scope;
 use crate::core::Core;
 use crate::db::{Conn, Tx};
+use crate::destinations::Auth;
 use crate::domain::{device_pages, tenants};
 use crate::error::{Error, Result};
 use crate::sealing;
@@ -183,6 +184,39 @@ async fn delete(core: &Core, scope: &Scope, id: Uuid) -> Result<()> {
     store::delete(&mut tx, scope, id).await?;
     let audit = Audit::new(scope, "external_endpoint.delete", id, core.clock.now());
     tx.commit(audit.changed(Some(before.state()), None)).await
+}
+
+/// An endpoint of the tenant whose domain is proved; others are not called.
+async fn proved(conn: &mut Conn, scope: &Scope, id: Uuid) -> Result<EndpointRow> {
+    let row = get(conn, scope, id).await?;
+    match row.domain_verified {
+        true => Ok(row),
+        false => {
+            let message = "the domain of the supplier's endpoint is not proved, so it is not called; the supplier \
+                           has to verify it first";
+            Err(Error::conflict("EXTERNAL_ENDPOINT_NOT_VERIFIED", message))
+        }
+    }
+}
+
+/// What somebody needs to call an endpoint.
+pub struct Callable {
+    /// What paths are appended to.
+    pub base_url: String,
+    pub auth: Option<Auth>,
+}
+
+/// An endpoint of the tenant to call. 409 if it is not verified.
+pub async fn callable(core: &Core, conn: &mut Conn, scope: &Scope, id: Uuid) -> Result<Callable> {
+    let row = proved(conn, scope, id).await?;
+    let auth = match row.sealed_auth {
+        None => None,
+        Some(sealed) => {
+            let opened = core.sealer.open(EXTERNAL_ENDPOINT_AUTH, &id.to_string(), &sealed).map_err(Error::internal)?;
+            Auth::open(&String::from_utf8(opened).map_err(Error::internal)?.into())
+        }
+    };
+    Ok(Callable { base_url: row.base_url, auth })
 }
 
 /// Deletes the credentials of all endpoints of a tenant that is deleted. The caller writes the

@@ -45,7 +45,7 @@ pub use refreshes::close_refreshes;
 pub use release::{Released, release, release_all};
 use store::HubRow;
 pub use store::{Addressee, HubState, Releasable};
-pub use watch_store::{HubCounts, SilentHub, silent_since};
+pub use watch_store::{Connecting, HubCounts, SilentHub, silent_since};
 
 /// A hub is online for this long after telemetry.
 const ONLINE_SECS: i64 = 10 * 60;
@@ -213,6 +213,14 @@ pub async fn labels(
         labels.extend(watch_store::labels(conn, scope, some).await?);
     }
     Ok(labels)
+}
+
+/// Those of these hubs through which the tenant could reach devices, were they online.
+pub async fn connecting(conn: &mut Conn, scope: &Scope, hubs: &[HubUuid]) -> Result<Vec<Connecting>> {
+    match hubs.is_empty() {
+        true => Ok(Vec::new()),
+        false => watch_store::connecting(conn, scope, hubs).await,
+    }
 }
 
 /// Whether a hub with this last telemetry is online.

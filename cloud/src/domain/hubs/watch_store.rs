@@ -44,6 +44,31 @@ pub async fn labels(
     Ok(rows.into_iter().collect())
 }
 
+/// Whether a hub can connect to devices.
+#[derive(Clone, Copy, Debug, sqlx::FromRow)]
+pub struct Connecting {
+    pub hub_uuid: HubUuid,
+    pub last_telemetry_at: Option<Timestamp>,
+    /// Adapters that are on and may connect.
+    pub connecting: i64,
+}
+
+/// Those of these hubs that are the tenant's, and neither blocked nor released. The list must not
+/// be empty. A hub whose owner has not consented is left out: nothing near it is anybody's
+/// business.
+pub async fn connecting(conn: &mut Conn, scope: &Scope, hubs: &[HubUuid]) -> Result<Vec<Connecting>> {
+    sql("SELECT h.hub_uuid, h.last_telemetry_at, COUNT(CASE WHEN a.powered \
+         AND (a.role IS NULL OR a.role = 'CONNECTOR') THEN 1 END) AS connecting FROM hubs h \
+         LEFT JOIN hub_adapters a ON a.hub_uuid = h.hub_uuid WHERE h.tenant_uuid = $1 \
+         AND h.released_at IS NULL AND h.blocked_at IS NULL AND NOT h.withholds_events \
+         AND h.hub_uuid IN ")
+    .bind(scope.tenant_uuid())
+    .push_list(hubs.iter().copied())
+    .push(" GROUP BY h.hub_uuid, h.last_telemetry_at")
+    .all(conn)
+    .await
+}
+
 /// How many hubs a tenant has.
 #[derive(Clone, Copy, Debug, Default, sqlx::FromRow)]
 pub struct HubCounts {

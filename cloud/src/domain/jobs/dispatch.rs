@@ -24,7 +24,7 @@ pub async fn dispatch(core: &Core, hub_uuid: HubUuid) -> Result<Vec<DesiredJob>>
     drop(conn);
     let is_due = |(place, job): (usize, &HubJob)| job.leased_until.is_none_or(|until| place == 0 && until <= now);
     if !open.iter().enumerate().any(is_due) {
-        return Ok(open.iter().map(HubJob::desired).collect());
+        return open.iter().map(HubJob::desired).collect();
     }
     let mut tx = core.db.begin().await?;
     // A job that is cancelled before this lock is not dispatched; one that is cancelled later was.
@@ -35,5 +35,5 @@ pub async fn dispatch(core: &Core, hub_uuid: HubUuid) -> Result<Vec<DesiredJob>>
     store::dispatch(&mut tx, hub_uuid, now, now.plus_secs(LEASE_SECS)).await?;
     let open = store::open(&mut tx, hub_uuid, now, MAX_OPEN).await?;
     tx.commit_unaudited("dispatches jobs whose creation was audited").await?;
-    Ok(open.iter().map(HubJob::desired).collect())
+    open.iter().map(HubJob::desired).collect()
 }

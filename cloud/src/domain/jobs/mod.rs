@@ -5,6 +5,7 @@
 
 mod app_store;
 mod apps;
+mod commands;
 mod dispatch;
 mod event_store;
 mod events;
@@ -14,6 +15,7 @@ mod overdue;
 mod store;
 mod withdraw;
 
+use hub_protocol::command::DeviceCommand;
 use hub_protocol::job::{DesiredJob, HubJobStatus, HubJobType, MaintenanceWindow};
 use hub_protocol::release::architectures;
 use hub_protocol::{AppUuid, HubJobUuid, HubUuid, ReleaseUuid, TenantUuid, Timestamp};
@@ -31,6 +33,7 @@ use crate::error::{Error, Result};
 use crate::ingest::Commits;
 
 pub use apps::desired as desired_apps;
+pub use commands::{add_command, some};
 pub use dispatch::dispatch;
 pub use event_store::{AGED_LOG as EVENT_LOG, StoredJobEvent, after as events_after};
 pub use events::HubJobEventResponse;
@@ -79,6 +82,8 @@ pub struct HubJob {
     pub detail: Option<String>,
     /// The JSON detail of the hub's final event.
     pub result: Option<String>,
+    /// What to do with a device, as JSON; forgotten when the job is finished.
+    command: Option<String>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
     pub dispatched_at: Option<Timestamp>,
@@ -93,8 +98,9 @@ impl HubJob {
     }
 
     /// The representation in the desired state.
-    fn desired(&self) -> DesiredJob {
-        DesiredJob {
+    fn desired(&self) -> Result<DesiredJob> {
+        let command: Option<Result<DeviceCommand, _>> = self.command.as_deref().map(serde_json::from_str);
+        Ok(DesiredJob {
             hub_job_uuid: self.hub_job_uuid,
             job_type: self.job_type,
             app_uuid: self.app_uuid,
@@ -102,7 +108,8 @@ impl HubJob {
             deadline_at: self.deadline_at,
             window: self.window(),
             force: self.force,
-        }
+            command: command.transpose().map_err(Error::internal)?,
+        })
     }
 
     /// The representation in the audit log.
@@ -142,6 +149,8 @@ struct NewJob {
     version: Option<String>,
     policy_uuid: Option<Uuid>,
     window: Option<MaintenanceWindow>,
+    /// JSON.
+    command: Option<String>,
     terms: Terms,
 }
 
@@ -165,6 +174,7 @@ pub enum Refusal {
     },
     /// An update of the agent is open already.
     UpdateOpen,
+    TooManyCommands,
 }
 
 impl From<Refusal> for Error {
@@ -186,6 +196,10 @@ impl From<Refusal> for Error {
             Refusal::UpdateOpen => Self::conflict(
                 "UPDATE_OPEN",
                 "an update of this hub's agent is open already; wait until it finishes, or cancel it",
+            ),
+            Refusal::TooManyCommands => Self::conflict(
+                "TOO_MANY_COMMANDS",
+                "the hub near this device has too many commands to carry out; wait until some finish",
             ),
         }
     }
@@ -227,13 +241,28 @@ async fn add(
     }
     let hub_job_uuid = HubJobUuid::new();
     let superseded = store::supersede(tx, hub.hub_uuid, &new, hub_job_uuid, now).await?;
+    let job = match insert_job(tx, changes, hub, hub_job_uuid, new, now).await? {
+        Ok(job) => job,
+        Err(refusal) => return Ok(Err(refusal)),
+    };
+    apps::set_desired(tx, &job, now).await?;
+    Ok(Ok(Created { job, superseded }))
+}
+
+/// Inserts a job for a hub that the transaction has locked.
+async fn insert_job(
+    tx: &mut Tx,
+    changes: &Changes,
+    hub: &Addressee,
+    hub_job_uuid: HubJobUuid,
+    new: NewJob,
+    now: Timestamp,
+) -> Result<Result<HubJob, Refusal>> {
     if store::count_open(tx, hub.hub_uuid).await? >= MAX_OPEN {
         return Ok(Err(Refusal::TooManyJobs));
     }
     let Some(revision) = changes.bump(tx, hub.hub_uuid).await? else { return Ok(Err(Refusal::NoSuchHub)) };
-    let job = store::insert(tx, hub, hub_job_uuid, revision, new, now).await?;
-    apps::set_desired(tx, &job, now).await?;
-    Ok(Ok(Created { job, superseded }))
+    Ok(Ok(store::insert(tx, hub, hub_job_uuid, revision, new, now).await?))
 }
 
 /// Creates a job that installs a release of one of the tenant's apps, replacing any other release
@@ -257,6 +286,7 @@ async fn install(
         version: Some(release.version),
         policy_uuid: None,
         window: None,
+        command: None,
         terms,
     };
     create(jobs, scope, tx, &hub, new).await
@@ -276,6 +306,7 @@ async fn remove(jobs: &Jobs, scope: &Scope, hub_uuid: HubUuid, app_uuid: AppUuid
         version: None,
         policy_uuid: None,
         window: None,
+        command: None,
         terms,
     };
     create(jobs, scope, tx, &hub, new).await
@@ -350,6 +381,7 @@ fn self_update(
         version: Some(release.version.clone()),
         policy_uuid,
         window,
+        command: None,
         terms,
     })
 }

@@ -16,8 +16,8 @@ use crate::error::Result;
 
 const COLUMNS: &str = "hub_job_uuid, hub_uuid, tenant_uuid, job_type, status, app_uuid, \
     release_uuid, version, policy_uuid, force, window_start, window_end, deadline_at, attempts, \
-    leased_until, event_count, progress, detail, result, created_at, updated_at, dispatched_at, \
-    started_at, finished_at";
+    leased_until, event_count, progress, detail, result, command, created_at, updated_at, \
+    dispatched_at, started_at, finished_at";
 
 /// Cancels the jobs that the new job replaces and returns them.
 pub async fn supersede(
@@ -44,6 +44,27 @@ pub async fn count_open(conn: &mut Conn, hub_uuid: HubUuid) -> Result<i64> {
     sql("SELECT COUNT(*) FROM hub_jobs WHERE hub_uuid = $1 AND finished_at IS NULL").bind(hub_uuid).scalar(conn).await
 }
 
+/// How many open jobs of a type the hub has.
+pub async fn count_open_of(conn: &mut Conn, hub_uuid: HubUuid, job_type: HubJobType) -> Result<i64> {
+    sql("SELECT COUNT(*) FROM hub_jobs \
+         WHERE hub_uuid = $1 AND finished_at IS NULL AND job_type = $2")
+    .bind(hub_uuid)
+    .bind(job_type.name())
+    .scalar(conn)
+    .await
+}
+
+/// Those of these jobs that are the tenant's. The list must not be empty.
+pub async fn some(conn: &mut Conn, scope: &Scope, jobs: &[HubJobUuid]) -> Result<Vec<HubJob>> {
+    sql("SELECT ")
+        .push(COLUMNS)
+        .push(" FROM hub_jobs WHERE tenant_uuid = $1 AND hub_job_uuid IN ")
+        .bind(scope.tenant_uuid())
+        .push_list(jobs.iter().copied())
+        .all(conn)
+        .await
+}
+
 pub async fn is_self_update_open(conn: &mut Conn, hub_uuid: HubUuid) -> Result<bool> {
     sql("SELECT hub_job_uuid FROM hub_jobs \
          WHERE hub_uuid = $1 AND finished_at IS NULL AND job_type = $2 LIMIT 1")
@@ -64,8 +85,8 @@ pub async fn insert(
     let (window_start, window_end) = new.window.map(|window| (window.start, window.end)).unzip();
     sql("INSERT INTO hub_jobs (hub_job_uuid, hub_uuid, tenant_uuid, revision, job_type, \
          status, app_uuid, release_uuid, version, policy_uuid, force, window_start, window_end, \
-         deadline_at, attempts, event_count, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, \
-         'PENDING', $6, $7, $8, $9, $10, $11, $12, $13, 0, 0, $14, $14) RETURNING ")
+         command, deadline_at, attempts, event_count, created_at, updated_at) VALUES ($1, $2, $3, \
+         $4, $5, 'PENDING', $6, $7, $8, $9, $10, $11, $12, $13, $14, 0, 0, $15, $15) RETURNING ")
     .push(COLUMNS)
     .bind(hub_job_uuid)
     .bind(hub.hub_uuid)
@@ -79,6 +100,7 @@ pub async fn insert(
     .bind(new.terms.force)
     .bind(window_start)
     .bind(window_end)
+    .bind(new.command)
     .bind(new.terms.deadline_at)
     .bind(now)
     .one(tx)
@@ -253,7 +275,7 @@ pub async fn step(tx: &mut Tx, hub_job_uuid: HubJobUuid, step: Step<'_>, now: Ti
 
 pub async fn finish(tx: &mut Tx, job: &HubJob, end: End<'_>, now: Timestamp) -> Result<HubJob> {
     sql("UPDATE hub_jobs SET status = $2, detail = COALESCE($3, detail), result = $4, \
-         updated_at = $5, finished_at = $5 WHERE hub_job_uuid = $1 RETURNING ")
+         command = NULL, updated_at = $5, finished_at = $5 WHERE hub_job_uuid = $1 RETURNING ")
     .push(COLUMNS)
     .bind(job.hub_job_uuid)
     .bind(end.status.name())
@@ -361,7 +383,8 @@ pub async fn cancel_of_policies(
 
 /// Cancels the open jobs of the hub and returns how many.
 pub async fn cancel_all(tx: &mut Tx, hub_uuid: HubUuid, reason: &str, now: Timestamp) -> Result<u64> {
-    sql("UPDATE hub_jobs SET status = 'CANCELLED', detail = $2, updated_at = $3, finished_at = $3 \
+    sql("UPDATE hub_jobs SET status = 'CANCELLED', detail = $2, command = NULL, updated_at = $3, \
+         finished_at = $3 \
          WHERE hub_uuid = $1 AND finished_at IS NULL")
     .bind(hub_uuid)
     .bind(reason)
@@ -372,7 +395,8 @@ pub async fn cancel_all(tx: &mut Tx, hub_uuid: HubUuid, reason: &str, now: Times
 
 /// As [`cancel_all`], of all hubs of the tenant.
 pub async fn cancel_all_of_tenant(tx: &mut Tx, scope: &Scope, reason: &str, now: Timestamp) -> Result<u64> {
-    sql("UPDATE hub_jobs SET status = 'CANCELLED', detail = $2, updated_at = $3, finished_at = $3 \
+    sql("UPDATE hub_jobs SET status = 'CANCELLED', detail = $2, command = NULL, updated_at = $3, \
+         finished_at = $3 \
          WHERE tenant_uuid = $1 AND finished_at IS NULL")
     .bind(scope.tenant_uuid())
     .bind(reason)
@@ -413,11 +437,12 @@ pub struct FailedJob {
     pub finished_at: Timestamp,
 }
 
-/// Jobs of the tenant that failed or expired at `from` or later, the first of them first.
+/// Jobs of the tenant that failed or expired at `from` or later, the first of them first. Of a
+/// command, whoever gave it is told.
 pub async fn failed_since(conn: &mut Conn, scope: &Scope, from: Timestamp, limit: i64) -> Result<Vec<FailedJob>> {
     sql("SELECT hub_job_uuid, hub_uuid, job_type, status, detail, finished_at FROM hub_jobs \
          WHERE tenant_uuid = $1 AND finished_at >= $2 AND status IN ('FAILED', 'EXPIRED') \
-         ORDER BY finished_at LIMIT $3")
+         AND job_type <> 'DEVICE_COMMAND' ORDER BY finished_at LIMIT $3")
     .bind(scope.tenant_uuid())
     .bind(from)
     .bind(limit)

@@ -5,6 +5,7 @@
 
 mod bus;
 pub mod control;
+pub mod gatt;
 mod monitor;
 mod names;
 mod scanner;

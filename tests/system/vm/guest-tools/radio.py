@@ -5,8 +5,9 @@
 ADVERTS_FILE holds a JSON list of {"address", "address_type"? (random), "rssi", "data" (hex, the whole advertising payload), "every_ms",
 "counter"?}, and is read again when another one takes its place. With "counter" the last four bytes count up, so that no two of its adverts
 are alike. Instead of "data" it may have "frames", a list of [address, data] that are sent one after the other; then it falls silent. An
-advert is "sent" only while the kernel has scanning switched on. STATUS_FILE holds {"scanning", "active" (asks for scan responses), "sent": {address: how many}}, written twice a second and at SIGTERM.
-Killing the process unplugs the controller.
+advert is "sent" only while the kernel has scanning switched on. With "lamp" its sender can be connected to, one at a time, and is the lamp of
+lamp.py; it is not on the air while it is connected. STATUS_FILE holds {"scanning", "active" (asks for scan responses), "sent": {address: how many},
+"lamp": {"connected", "connections", "subscribed", "written" []}}, written twice a second and at SIGTERM. Killing the process unplugs the controller.
 """
 
 import argparse
@@ -18,11 +19,21 @@ import struct
 import sys
 import time
 
-COMMAND, EVENT, VENDOR = 0x01, 0x04, 0xFF  # packet types of the HCI transport
-COMMAND_COMPLETE, LE_META = 0x0E, 0x3E
+from lamp import Lamp
+
+COMMAND, ACL, EVENT, VENDOR = 0x01, 0x02, 0x04, 0xFF  # packet types of the HCI transport
+COMMAND_COMPLETE, COMMAND_STATUS, COMPLETED_PACKETS, DISCONNECTED, LE_META = 0x0E, 0x0F, 0x13, 0x05, 0x3E
+REMOTE_VERSION, CONNECTED, UPDATED, REMOTE_FEATURES = 0x0C, 0x01, 0x03, 0x04  # the last three within LE_META
 UNKNOWN_COMMAND = b"\x01"
 LE_SET_SCAN_PARAMETERS, LE_SET_SCAN_ENABLE = 0x200B, 0x200C
-NONCONNECTABLE = 3
+DISCONNECT, READ_REMOTE_VERSION = 0x0406, 0x041D
+LE_CREATE_CONNECTION, LE_CANCEL_CONNECTION, LE_UPDATE_CONNECTION, LE_READ_REMOTE_FEATURES = 0x200D, 0x200E, 0x2013, 0x2016
+# Commands that are answered with a status, and later with an event.
+BEGUN = {DISCONNECT, READ_REMOTE_VERSION, LE_CREATE_CONNECTION, LE_UPDATE_CONNECTION, LE_READ_REMOTE_FEATURES}
+CONNECTABLE, NONCONNECTABLE = 0, 3
+CONNECTION = 0x0040
+ENDED_BY_US, NO_CONNECTION = 0x16, 0x02
+ATT = 4
 ADDRESS_TYPES = {"public": 0, "random": 1}
 
 # Commands answered with success and nothing else: masks, resets, and what sets parameters nobody
@@ -42,6 +53,7 @@ def supported_commands():
 class Controller:
     def __init__(self, address):
         self.scanning = self.active = False
+        self.lamp, self.connected, self.connections, self.wanted, self.received = Lamp(), False, 0, None, b""
         self.replies = {
             0x1001: struct.pack("<BHBHH", 9, 0, 9, 0x05F1, 0),  # version: Bluetooth 5.0, Linux Foundation
             0x1002: supported_commands(),
@@ -65,11 +77,17 @@ class Controller:
         if packet[0] == COMMAND:
             opcode, length = struct.unpack_from("<HB", packet, 1)
             self.obey(opcode, packet[4:4 + length])
+        elif packet[0] == ACL:
+            self.take(struct.unpack_from("<H", packet, 1)[0] >> 12 & 3, packet[5:])
 
     def obey(self, opcode, parameters):
+        if opcode in BEGUN:
+            self.event(COMMAND_STATUS, struct.pack("<BBH", 0, 1, opcode))
+            self.begin(opcode, parameters)
+            return
         if opcode in self.replies:
             result = b"\x00" + self.replies[opcode]
-        elif opcode in ACCEPTED:
+        elif opcode in ACCEPTED or opcode == LE_CANCEL_CONNECTION:
             result = b"\x00"
         else:
             result = UNKNOWN_COMMAND
@@ -77,13 +95,58 @@ class Controller:
             self.active = bool(parameters[0])
         if opcode == LE_SET_SCAN_ENABLE:
             self.scanning = bool(parameters[0])
-        body = struct.pack("<BH", 1, opcode) + result
-        os.write(self.fd, bytes([EVENT, COMMAND_COMPLETE, len(body)]) + body)
+        self.event(COMMAND_COMPLETE, struct.pack("<BH", 1, opcode) + result)
+        if opcode == LE_CANCEL_CONNECTION and self.wanted:
+            self.connection_complete(NO_CONNECTION)
+
+    def event(self, code, body):
+        os.write(self.fd, bytes([EVENT, code, len(body)]) + body)
+
+    def begin(self, opcode, parameters):
+        if opcode == LE_CREATE_CONNECTION:
+            self.wanted = parameters[5:12]  # the kind of the address, and the address; it connects when it is on the air
+        elif opcode == DISCONNECT:
+            self.connected = False
+            self.lamp.disconnected()
+            self.event(DISCONNECTED, struct.pack("<BHB", 0, CONNECTION, ENDED_BY_US))
+        elif opcode == READ_REMOTE_VERSION:
+            self.event(REMOTE_VERSION, struct.pack("<BHBHH", 0, CONNECTION, 9, 0x05F1, 0))
+        elif opcode == LE_READ_REMOTE_FEATURES:
+            self.event(LE_META, struct.pack("<BBH", REMOTE_FEATURES, 0, CONNECTION) + bytes(8))
+        elif opcode == LE_UPDATE_CONNECTION:
+            self.event(LE_META, struct.pack("<BBH", UPDATED, 0, CONNECTION) + parameters[4:10])
+
+    def connection_complete(self, status=0):
+        """Ends the attempt to connect: with the connection, of which we are the central, or without."""
+        body = struct.pack("<BBHB", CONNECTED, status, CONNECTION, 0) + self.wanted + struct.pack("<HHHB", 40, 0, 200, 0)
+        self.wanted = None
+        if status == 0:
+            self.connected, self.received = True, b""
+            self.connections += 1
+        self.event(LE_META, body)
+
+    def take(self, boundary, data):
+        """A piece of what the kernel sends to the lamp: the first, or one that continues (boundary 1)."""
+        self.received = self.received + data if boundary == 1 else data
+        self.event(COMPLETED_PACKETS, struct.pack("<BHH", 1, CONNECTION, 1))
+        if len(self.received) < 4:
+            return
+        length, channel = struct.unpack_from("<HH", self.received)
+        if channel == ATT and len(self.received) >= 4 + length > 4:
+            for answer in self.lamp.answers(self.received[4:4 + length]):
+                frame = struct.pack("<HH", len(answer), ATT) + answer
+                os.write(self.fd, struct.pack("<BHH", ACL, CONNECTION | 2 << 12, len(frame)) + frame)
 
     def hear(self, advert, address, payload):
-        body = (bytes([2, 1, NONCONNECTABLE, ADDRESS_TYPES[advert.get("address_type", "random")]]) + over_the_air(address)
+        """Reports an advert. Whoever is waited for is connected with its next one."""
+        kind = CONNECTABLE if advert.get("lamp") else NONCONNECTABLE
+        body = (bytes([2, 1, kind, ADDRESS_TYPES[advert.get("address_type", "random")]]) + over_the_air(address)
                 + bytes([len(payload)]) + payload + struct.pack("b", advert["rssi"]))
-        os.write(self.fd, bytes([EVENT, LE_META, len(body)]) + body)
+        self.event(LE_META, body)
+
+    def is_wanted(self, advert):
+        kind = ADDRESS_TYPES[advert.get("address_type", "random")]
+        return bool(advert.get("lamp")) and self.wanted == bytes([kind]) + over_the_air(advert["address"])
 
 
 def over_the_air(address):
@@ -114,7 +177,9 @@ def main():
     def write_status():
         temporary = arguments.status_file + ".new"
         with open(temporary, "w", encoding="utf-8") as file:
-            json.dump({"scanning": controller.scanning, "active": controller.active, "sent": sent}, file)
+            lamp = {"connected": controller.connected, "connections": controller.connections, "subscribed": controller.lamp.subscribed,
+                    "written": [value.hex() for value in controller.lamp.written]}
+            json.dump({"scanning": controller.scanning, "active": controller.active, "sent": sent, "lamp": lamp}, file)
         os.rename(temporary, arguments.status_file)
 
     def stop(*_):
@@ -144,9 +209,12 @@ def main():
             read_adverts()
             write_status()
             status_due = now + 0.5
+        for advert in adverts:
+            if controller.is_wanted(advert):
+                controller.connection_complete()
         if controller.scanning:
             for advert in adverts:
-                if now >= due[advert["address"]]:
+                if now >= due[advert["address"]] and not (advert.get("lamp") and controller.connected):
                     send(advert)
                     due[advert["address"]] = now + advert["every_ms"] / 1000
         wake = min([status_due, *(due[advert["address"]] for advert in adverts)]) if controller.scanning else status_due

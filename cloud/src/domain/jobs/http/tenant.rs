@@ -134,7 +134,9 @@ impl HubJobDetailResponse {
     fn new(mut job: HubJob) -> Result<Self> {
         let result = job.result.take();
         let result = result.as_deref().map(serde_json::from_str).transpose().map_err(Error::internal)?;
-        Ok(Self { desired: job.desired(), result, job: job.into() })
+        // What is written to a device is the business of the hub alone.
+        let desired = DesiredJob { command: None, ..job.desired()? };
+        Ok(Self { desired, result, job: job.into() })
     }
 }
 
