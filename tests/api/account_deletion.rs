@@ -87,6 +87,35 @@ async fn found(app: &TestApp, traces: &[String]) -> Vec<String> {
     found
 }
 
+/// What a partner and the person themselves have brought: a place in a project, and a command.
+async fn take_part(app: &TestApp, tenant: &Tenant, person: &Person, device_instance_id: i64) {
+    let now = app.app.clock.now();
+    let mut tx = app.app.db.begin().await.expect("a transaction");
+    sql("INSERT INTO partner_projects (project_id, name, created_at, updated_at) \
+         VALUES ('p1', 'A house', $1, $1)")
+    .bind(now)
+    .run(&mut tx)
+    .await
+    .expect("a project");
+    sql("INSERT INTO partner_project_members (project_id, persona_uuid, role) \
+         VALUES ('p1', $1, 'MEMBER')")
+    .bind(person.login.persona_uuid)
+    .run(&mut tx)
+    .await
+    .expect("a member");
+    sql("INSERT INTO device_commands (command_uuid, tenant_uuid, device_instance_id, author_uuid, \
+         action_id, deadline_at, created_at) VALUES ($1, $2, $3, $4, 'on', $5, $5)")
+    .bind(Uuid::new_v4())
+    .bind(tenant.tenant_uuid)
+    .bind(device_instance_id)
+    .bind(person.login.user_uuid.0)
+    .bind(now)
+    .run(&mut tx)
+    .await
+    .expect("a command");
+    tx.commit_unaudited("a test").await.expect("a commit");
+}
+
 on_each_database!(nothing_of_the_person_is_left_in_any_table);
 async fn nothing_of_the_person_is_left_in_any_table(backend: Backend) {
     let linking = Linking::new(backend).await;
@@ -125,6 +154,7 @@ async fn nothing_of_the_person_is_left_in_any_table(backend: Backend) {
     for id in [alone, shared] {
         put_state(app, tenant, id, own.hub_uuid, app.app.clock.now(), &json!({})).await;
     }
+    take_part(app, tenant, person, shared).await;
     let uploads = [("logs", json!([{"message": MARK}])), ("telemetry", json!({"where": MARK}))];
     for (kind, body) in uploads {
         own.client.post(&format!("/v1/hubs/{}/{kind}", own.hub_uuid)).json(&body).call().await.expect(204);
@@ -291,7 +321,7 @@ async fn a_deletion_goes_on_after_any_number_of_kills(backend: Backend) {
         let reply = tenant.client.get(&path).call().await.expect(200);
         reply.header("x-total-count").parse().expect("a number")
     };
-    for _ in 0..1500 {
+    for _ in 0..6000 {
         let audited: Value = tenant.client.get("/tenant/audit-logs?size=100").call().await.expect(200).data();
         let is_named = audited.to_string().contains(&person.login.user_uuid.to_string());
         if total(events(&own)).await == 0 && !is_named {

@@ -12,6 +12,21 @@ use super::document::Operation;
 use super::world::{SAMPLES, World};
 
 impl World {
+    /// A server of the tenant, for which there is always room.
+    pub async fn external_endpoint(&self) -> String {
+        const PATH: &str = "/tenant/external-endpoints";
+        let listed: Value = self.tenant.client.get(PATH).call().await.expect(200).data();
+        let id = |endpoint: &Value| endpoint["id"].as_str().expect("a uuid").to_owned();
+        let is_free = |endpoint: &&Value| id(endpoint) != self.catalog.endpoint;
+        let many = listed.as_array().filter(|listed| listed.len() > 50);
+        if let Some(oldest) = many.and_then(|listed| listed.iter().rev().find(is_free)) {
+            self.tenant.client.delete(&format!("{PATH}/{}", id(oldest))).call().await.expect(200);
+        }
+        // Nobody answers there: the name is refused without a look-up.
+        let body = json!({"name": "Lamps", "baseUrl": "https://lamps.invalid", "verify_method": "WELL_KNOWN"});
+        id(&self.tenant.client.post(PATH).json(&body).call().await.expect(200).data())
+    }
+
     /// Both tenants have an OAuth configuration in force.
     pub async fn configure_suppliers(&self) {
         for tenant in [&self.tenant, &self.other] {

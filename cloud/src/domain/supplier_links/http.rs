@@ -25,7 +25,6 @@ use super::store::{self, LinkStatus, Listed};
 use super::{MAX_LINKS, SupplierLinks, no_config, unlink, webhook};
 use crate::authn::Authn;
 use crate::authz::{EndUser, Public, Signed, UserScope};
-use crate::budget::Holder;
 use crate::core::Core;
 use crate::db::Conn;
 use crate::domain::supplier_oauth::{self, Config};
