@@ -15,9 +15,10 @@ use crate::error::Result;
 pub struct Redaction<'a> {
     pub user_uuid: UserUuid,
     pub personas: &'a [PersonaUuid],
-    /// Their e-mail and their subject at an issuer.
-    pub names: &'a [String],
-    /// Their ids at suppliers, which are taken out of members `userSub` only: they may be short.
+    /// Taken out where it stands by itself: `ada@example.com` is no part of `nada@example.com`.
+    pub email: Option<&'a str>,
+    /// Their ids at suppliers and at another issuer, which are taken out of members `userSub` and
+    /// `subject` only: they may be short.
     pub subs: &'a [String],
     /// What is put in place of their uuids.
     pub pseudonym: Uuid,
@@ -36,6 +37,8 @@ struct Entry {
     persona_uuid: Option<Uuid>,
 }
 
+/// Members with what somebody is called elsewhere.
+const SUBS: [&str; 2] = ["userSub", "subject"];
 /// What stands where a name was.
 const ERASED: &str = "(deleted)";
 /// All texts of an entry in one, to be searched.
@@ -62,7 +65,9 @@ impl Redaction<'_> {
         .bind(after)
         .bind(last)
         .bind(self.user_uuid.0);
-        for text in self.uuids().iter().chain(self.names).chain(self.subs) {
+        for text in
+            self.uuids().iter().map(String::as_str).chain(self.email).chain(self.subs.iter().map(String::as_str))
+        {
             query = query.push(" OR ").push(TEXT).push(" LIKE ").push_bind(pattern(text));
         }
         let entries: Vec<Entry> = query.push(")").all(tx).await?;
@@ -101,7 +106,9 @@ impl Redaction<'_> {
             Value::Array(items) => items.into_iter().map(|item| self.redacted(item)).collect(),
             Value::Object(members) => {
                 let member = |(name, value): (String, Value)| match &value {
-                    Value::String(sub) if name == "userSub" && self.subs.contains(sub) => (name, Value::Null),
+                    Value::String(sub) if SUBS.contains(&name.as_str()) && self.subs.contains(sub) => {
+                        (name, Value::Null)
+                    }
                     _ => (name, self.redacted(value)),
                 };
                 Value::Object(members.into_iter().map(member).collect())
@@ -114,10 +121,35 @@ impl Redaction<'_> {
         for uuid in self.uuids() {
             text = text.replace(&uuid, &self.pseudonym.to_string());
         }
-        for name in self.names {
-            text = text.replace(name, ERASED);
+        match self.email {
+            Some(email) => without_email(&text, email),
+            None => text,
         }
-        text
+    }
+}
+
+/// The text with the address erased wherever it is no part of another one.
+fn without_email(text: &str, email: &str) -> String {
+    let belongs = |next: Option<char>| next.is_some_and(|next| next.is_alphanumeric() || "._%+-@".contains(next));
+    let mut erased = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once(email) {
+        // What comes before may have been passed over as a part of another address.
+        let is_part = belongs(before.chars().next_back().or_else(|| erased.chars().next_back()))
+            || belongs_after(after.chars(), belongs);
+        erased.push_str(before);
+        erased.push_str(if is_part { email } else { ERASED });
+        rest = after;
+    }
+    erased.push_str(rest);
+    erased
+}
+
+/// Whether an address goes on; a full stop may also end a sentence.
+fn belongs_after(mut after: std::str::Chars<'_>, belongs: impl Fn(Option<char>) -> bool) -> bool {
+    match after.next() {
+        Some('.') => after.next().is_some_and(char::is_alphanumeric),
+        next => belongs(next),
     }
 }
 
@@ -155,13 +187,31 @@ mod tests {
     use super::*;
 
     #[test]
+    fn addresses_of_others_stay() {
+        for (text, erased) in [
+            ("ada@example.com", "(deleted)"),
+            ("to ada@example.com, ben@example.com.", "to (deleted), ben@example.com."),
+            ("It was ada@example.com.", "It was (deleted)."),
+            ("ada@example.com ada@example.com", "(deleted) (deleted)"),
+            ("nada@example.com", "nada@example.com"),
+            ("x.ada@example.com", "x.ada@example.com"),
+            ("ada@example.com.au", "ada@example.com.au"),
+            ("ada@example.community", "ada@example.community"),
+            ("ada@example.comada@example.com", "ada@example.comada@example.com"),
+            ("nobody", "nobody"),
+        ] {
+            assert_eq!(without_email(text, "ada@example.com"), erased, "{text}");
+        }
+    }
+
+    #[test]
     fn a_person_is_taken_out_of_every_depth_of_an_entry() {
         let user_uuid = UserUuid::new();
         let persona = PersonaUuid::new();
-        let names = ["ada@example.com".to_owned()];
         let subs = ["7".to_owned()];
         let pseudonym = Uuid::from_u128(1);
-        let redaction = Redaction { user_uuid, personas: &[persona], names: &names, subs: &subs, pseudonym };
+        let redaction =
+            Redaction { user_uuid, personas: &[persona], email: Some("ada@example.com"), subs: &subs, pseudonym };
         let before = json!({
             "ownerUserUuid": user_uuid, "list": [{"of": persona}], "email": "ada@example.com",
             "userSub": "7", "count": "7", "note": "for ada@example.com",

@@ -283,13 +283,12 @@ impl Work<'_> {
 
     async fn redact(&mut self, last: i64) -> Result<()> {
         let traces = &self.deletion.traces;
-        let names = [Some(&traces.email), traces.subject.as_ref()];
-        let names: Vec<String> = names.into_iter().flatten().filter(|name| !name.is_empty()).cloned().collect();
+        let subs: Vec<String> = traces.subs.iter().chain(&traces.subject).cloned().collect();
         let redaction = Redaction {
             user_uuid: self.deletion.user_uuid,
             personas: &traces.personas,
-            names: &names,
-            subs: &traces.subs,
+            email: Some(traces.email.as_str()).filter(|email| !email.is_empty()),
+            subs: &subs,
             pseudonym: self.deletion.deletion_uuid,
         };
         let mut tx = self.core.db.begin().await?;
