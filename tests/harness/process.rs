@@ -18,7 +18,7 @@ use crate::ports;
 use crate::postgres::Database;
 
 /// The longest time a start may need.
-const START_TIMEOUT: Duration = Duration::from_secs(60);
+const START_TIMEOUT: Duration = Duration::from_secs(240);
 /// Lines kept to show when something goes wrong.
 const KEPT_LINES: usize = 40;
 

@@ -68,7 +68,7 @@ impl OperationOutput for Lines {
             "properties": {
                 "type": {
                     "type": "string",
-                    "enum": ["profile", "membership", "hub", "device", "sensorData", "consent", "supplierLink", "notification", "end"],
+                    "enum": ["profile", "membership", "hub", "device", "sensorData", "consent", "supplierLink", "deviceCommand", "notification", "end"],
                     "description": "What it is.",
                 },
                 "data": {"type": "object", "description": "As `/app` shows it."},
