@@ -9,14 +9,13 @@ use hub_tests::{Backend, Person, SimulatedHub, Tenant, TestApp};
 use reqwest::header::AUTHORIZATION;
 use uuid::Uuid;
 
-use crate::wire::Connection;
+use crate::audit::{measure, percentiles};
 
 const DEVICES: i64 = 1_000_000;
 /// Of the person: every so manieth, heard by these hubs.
 const EVERY: i64 = 1000;
 const HUBS: i64 = 10;
 const CHUNK: i64 = 50_000;
-const ROUNDS: usize = 200;
 const WANTED: Duration = Duration::from_millis(20);
 
 pub async fn run(backend: Backend) {
@@ -38,7 +37,8 @@ pub async fn run(backend: Backend) {
         format!("/app/devices/{EVERY}"),
         "/app/hubs".to_owned(),
     ] {
-        let (p50, p90) = measure(&app.url, &target, &authorization).await;
+        let request = format!("GET {target} HTTP/1.1\r\nhost: bench\r\nauthorization: {authorization}\r\n\r\n");
+        let (p50, p90) = measure(&app.url, request.as_bytes()).await;
         let mark = if p90 > WANTED { "  TOO SLOW" } else { "" };
         println!("    {p50:>9.2?} {p90:>9.2?}  {target} (wanted: {WANTED:?}){mark}");
     }
@@ -115,24 +115,4 @@ async fn fill(app: &TestApp, tenant: &Tenant, model: Uuid, person: &Person, hubs
         tx.commit_unaudited("a bench").await.expect("a commit");
     }
     println!("app-user {:?}: filled in {:.0} s", app.backend, filled_in.elapsed().as_secs_f64());
-}
-
-async fn measure(url: &str, target: &str, authorization: &str) -> (Duration, Duration) {
-    let request = format!("GET {target} HTTP/1.1\r\nhost: bench\r\nauthorization: {authorization}\r\n\r\n");
-    let mut connection = Connection::open(url).await.expect("a connection");
-    let mut times = Vec::new();
-    for round in 0..ROUNDS + 3 {
-        let sent_at = Instant::now();
-        assert_eq!(connection.send(request.as_bytes()).await.expect("an answer"), 200, "{target}");
-        // The first few find nothing in memory.
-        if round >= 3 {
-            times.push(sent_at.elapsed());
-        }
-    }
-    percentiles(times)
-}
-
-fn percentiles(mut times: Vec<Duration>) -> (Duration, Duration) {
-    times.sort();
-    (times[times.len() / 2], times[times.len() * 9 / 10])
 }

@@ -212,7 +212,7 @@ fn request(target: &str, authorization: &str, tenant_uuid: TenantUuid) -> Vec<u8
     .into_bytes()
 }
 
-async fn measure(url: &str, request: &[u8]) -> (Duration, Duration) {
+pub async fn measure(url: &str, request: &[u8]) -> (Duration, Duration) {
     let mut connection = Connection::open(url).await.expect("a connection");
     let mut times = Vec::new();
     for round in 0..ROUNDS + 3 {
@@ -238,7 +238,7 @@ async fn look_up(app: &TestApp) -> (Duration, Duration) {
     percentiles(times)
 }
 
-fn percentiles(mut times: Vec<Duration>) -> (Duration, Duration) {
+pub fn percentiles(mut times: Vec<Duration>) -> (Duration, Duration) {
     times.sort();
     (times[times.len() / 2], times[times.len() * 9 / 10])
 }

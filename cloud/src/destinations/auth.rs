@@ -101,9 +101,9 @@ pub fn checked_auth(value: &Value) -> Result<(String, SecretString), Problem> {
 
 /// The credentials of an external endpoint that go into a header of their own; None of others,
 /// which would take the place of a person's token.
-pub fn own_header(secrets: &SecretString) -> Option<(HeaderName, HeaderValue)> {
-    let Some(Auth::Header { name, value }) = Auth::open(secrets) else { return None };
-    let name = super::http::usable(&name).ok().filter(|name| *name != AUTHORIZATION)?;
+pub fn own_header(auth: &Auth) -> Option<(HeaderName, HeaderValue)> {
+    let Auth::Header { name, value } = auth else { return None };
+    let name = super::http::usable(name).ok().filter(|name| *name != AUTHORIZATION)?;
     let mut value = HeaderValue::from_str(value.expose_secret()).ok()?;
     value.set_sensitive(true);
     Some((name, value))

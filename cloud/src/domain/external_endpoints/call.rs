@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use bytes::Bytes;
 use reqwest::Url;
 use secrecy::{ExposeSecret, SecretString};
@@ -21,7 +21,6 @@ use crate::error::{Error, Result};
 use crate::http::json;
 use crate::outgoing::{CallErrorKind, MAX_URL_BYTES, OutgoingRequest, OutgoingResponse};
 use crate::request_id;
-use crate::sealing::stored::EXTERNAL_ENDPOINT_AUTH;
 
 /// For one call, as a whole.
 const WITHIN: Duration = Duration::from_secs(15);
@@ -63,7 +62,8 @@ pub async fn call(core: &Core, scope: &Scope, id: Uuid, request: EndpointCall) -
 fn prepared(core: &Core, endpoint: &EndpointRow, call: EndpointCall) -> Result<OutgoingRequest> {
     let mut url = url_of(endpoint, &call.path)?;
     let mut headers = headers_of(&call.headers);
-    if let Some((name, value)) = credentials(core, endpoint)? {
+    // What the endpoint asks for beside the token of the person.
+    if let Some((name, value)) = super::credentials(core, endpoint)?.as_ref().and_then(own_header) {
         headers.insert(name, value);
     }
     let bearer = format!("Bearer {}", call.bearer.expose_secret());
@@ -111,15 +111,6 @@ fn headers_of(given: &[(String, String)]) -> HeaderMap {
         }
     }
     headers
-}
-
-/// What the endpoint asks for beside the token of the person.
-fn credentials(core: &Core, endpoint: &EndpointRow) -> Result<Option<(HeaderName, HeaderValue)>> {
-    let Some(sealed) = &endpoint.sealed_auth else { return Ok(None) };
-    let row = endpoint.external_endpoint_uuid.to_string();
-    let opened = core.sealer.open(EXTERNAL_ENDPOINT_AUTH, &row, sealed).map_err(Error::internal)?;
-    let text = String::from_utf8(opened).map_err(Error::internal)?;
-    Ok(own_header(&SecretString::from(text)))
 }
 
 enum Fault {
@@ -172,6 +163,8 @@ fn failed(id: Uuid, fault: Fault) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use axum::http::HeaderName;
+
     use super::*;
 
     #[test]

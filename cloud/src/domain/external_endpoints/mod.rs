@@ -209,14 +209,15 @@ pub struct Callable {
 /// An endpoint of the tenant to call. 409 if it is not verified.
 pub async fn callable(core: &Core, conn: &mut Conn, scope: &Scope, id: Uuid) -> Result<Callable> {
     let row = proved(conn, scope, id).await?;
-    let auth = match row.sealed_auth {
-        None => None,
-        Some(sealed) => {
-            let opened = core.sealer.open(EXTERNAL_ENDPOINT_AUTH, &id.to_string(), &sealed).map_err(Error::internal)?;
-            Auth::open(&String::from_utf8(opened).map_err(Error::internal)?.into())
-        }
-    };
+    let auth = credentials(core, &row)?;
     Ok(Callable { base_url: row.base_url, auth })
+}
+
+fn credentials(core: &Core, row: &EndpointRow) -> Result<Option<Auth>> {
+    let Some(sealed) = &row.sealed_auth else { return Ok(None) };
+    let id = row.external_endpoint_uuid.to_string();
+    let opened = core.sealer.open(EXTERNAL_ENDPOINT_AUTH, &id, sealed).map_err(Error::internal)?;
+    Ok(Auth::open(&String::from_utf8(opened).map_err(Error::internal)?.into()))
 }
 
 /// Deletes the credentials of all endpoints of a tenant that is deleted. The caller writes the
