@@ -1,0 +1,53 @@
+//! Data that a page shows: loaded when what it depends on changes, and again when asked.
+
+import { untrack } from 'svelte';
+import { session } from '../session.svelte';
+import { problemOf, type Problem } from './problem';
+
+export class Resource<T> {
+  value = $state.raw<T | undefined>();
+  problem = $state.raw<Problem | undefined>();
+  loading = $state(true);
+  #turn = $state(0);
+
+  constructor(load: (signal: AbortSignal) => Promise<T>) {
+    $effect(() => {
+      void [this.#turn, session.entries];
+      const abort = new AbortController();
+      untrack(() => (this.loading = true));
+      load(abort.signal).then(
+        (value) => {
+          if (abort.signal.aborted) return;
+          [this.value, this.problem, this.loading] = [value, undefined, false];
+        },
+        (error: unknown) => {
+          if (abort.signal.aborted) return;
+          [this.problem, this.loading] = [problemOf(error), false];
+        },
+      );
+      return () => abort.abort();
+    });
+  }
+
+  /** Loads again and keeps what is shown until then. */
+  reload = () => {
+    this.#turn += 1;
+  };
+}
+
+/**
+ * Loads what `load` promises, and again when a state that it reads before its first `await` changes.
+ * For the script of a component. `every` loads again after so many seconds while the page is seen.
+ */
+export function resource<T>(load: (signal: AbortSignal) => Promise<T>, every?: number): Resource<T> {
+  const loaded = new Resource(load);
+  if (every) {
+    $effect(() => {
+      const timer = setInterval(() => {
+        if (!document.hidden && !loaded.loading && !session.lapsed) loaded.reload();
+      }, every * 1000);
+      return () => clearInterval(timer);
+    });
+  }
+  return loaded;
+}

@@ -1,0 +1,60 @@
+//! What a filter of the devices asks the service for.
+
+import type { Schemas } from '../../api/client';
+import type { paths } from '../../api/schema';
+import { parseFilter, type FilterKey } from '../../filter';
+import type { Model } from './models';
+
+export type DeviceQuery = NonNullable<paths['/tenant/devices']['get']['parameters']['query']>;
+
+/** The hub that a text names, or why there is none. */
+export interface FoundHub {
+  text: string;
+  hubUuid?: string;
+  problem?: string;
+}
+
+const STATES = ['registered', 'active', 'suspended', 'retired'];
+
+export const KEYS: FilterKey[] = [
+  { key: 'is', hint: 'online: heard lately; silent: not', values: ['online', 'silent'] },
+  { key: 'status', hint: STATES.join(', '), values: STATES },
+  { key: 'model', hint: 'of the model with this name', example: 'model:"Door sensor"' },
+  { key: 'hub', hint: 'that this hub hears best', example: 'hub:roof' },
+];
+
+export const hubText = (text: string) => parseFilter(text).find(({ key, value }) => key === 'hub' && value)?.value ?? '';
+
+/** The query of the service, and what of the text cannot be asked; null until models and hub are known. */
+export function deviceQuery(text: string, models: Model[] | undefined, hub: FoundHub | undefined): { query: DeviceQuery; problems: string[] } | null {
+  const query: DeviceQuery = {};
+  const problems: string[] = [];
+  const words: string[] = [];
+  for (const { key, value, text: written } of parseFilter(text)) {
+    const wanted = value.toLowerCase();
+    if (key === '') words.push(value);
+    else if (value === '') continue;
+    else if (key === 'is' && (wanted === 'online' || wanted === 'silent')) query.online = wanted === 'online';
+    else if (key === 'is') problems.push(`${written} is not used: a device is online or silent.`);
+    else if (key === 'status' && STATES.includes(wanted)) query.activationStatus = wanted.toUpperCase() as Schemas['ActivationStatus'];
+    else if (key === 'status') problems.push(`${written} is not used: the status is ${STATES.join(', ')}.`);
+    else if (key === 'model') {
+      if (!models) return null;
+      const model = models.find(({ name, deviceUuid }) => name.toLowerCase() === wanted || deviceUuid === wanted) ?? one(models, wanted);
+      if (model) query.deviceUuid = model.deviceUuid;
+      else problems.push(`${written} is not used: there is no model of this name, or several that begin so.`);
+    } else if (key === 'hub') {
+      if (hub?.text !== value) return null;
+      if (hub.hubUuid) query.hubUuid = hub.hubUuid;
+      else problems.push(`${written} is not used: ${hub.problem}`);
+    } else problems.push(`${written} is not used: there is no filter “${key}” for devices.`);
+  }
+  if (words.length) query.q = words.join(' ').slice(0, 200);
+  return { query, problems };
+}
+
+/** The one whose name begins so, if there is one. */
+function one(models: Model[], wanted: string): Model | undefined {
+  const found = models.filter(({ name }) => name.toLowerCase().startsWith(wanted));
+  return found.length === 1 ? found[0] : undefined;
+}

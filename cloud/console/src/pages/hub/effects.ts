@@ -1,0 +1,12 @@
+//! What happens to a hub, for who is asked whether it shall.
+
+import type { Schemas } from '../../api/client';
+
+/** A job that downloads something; `within` says how long it waits for a hub that is not in contact. */
+export const jobEffect = (status: Schemas['HubStatus'], within = '') =>
+  `The hub gets the job ${status === 'ONLINE' ? 'within seconds, since it is in contact' : `when it is in contact again${within}`}, downloads the release and verifies its signature.`;
+
+export const RESTART_EFFECTS = [
+  'The agent restarts: what is advertised in these seconds is missed.',
+  'If the new version cannot reach the service, the hub goes back to the present one by itself.',
+];

@@ -1,0 +1,125 @@
+//! What `hub-agent` reports of itself. Other agents may send anything, so nothing is taken for granted.
+
+import type { Schemas } from '../../api/client';
+import { formatBytes, formatDuration, formatNumber } from '../../format';
+
+type Json = Record<string, unknown>;
+const object = (value: unknown): Json => (typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : {});
+const number = (value: unknown): number | null => (typeof value === 'number' && Number.isFinite(value) ? value : null);
+const text = (value: unknown): string | null => (typeof value === 'string' ? value : null);
+
+export interface Blind {
+  adapter: string;
+  from: number;
+  /** Null while it lasts. */
+  to: number | null;
+  reason: string;
+}
+
+export interface AdapterReport {
+  state: string | null;
+  reason: string | null;
+  advertisements: number | null;
+  perSec: number | null;
+  lastHeardAt: string | null;
+  restarts: number | null;
+}
+
+export interface Report {
+  at: number;
+  bootId: string | null;
+  uptimeSecs: number | null;
+  load: number | null;
+  memoryUsed: number | null;
+  diskFree: number | null;
+  diskFreeBytes: number | null;
+  temperature: number | null;
+  spoolEvents: number | null;
+  spoolBytes: number | null;
+  spoolDropped: number | null;
+  trouble: string | null;
+  residentBytes: number | null;
+  adapters: Record<string, AdapterReport>;
+  blind: Blind[];
+}
+
+const share = (part: number | null, whole: number | null) => (part !== null && whole ? (part / whole) * 100 : null);
+
+export function readReport({ data, receivedAt }: Schemas['HubTelemetryResponse']): Report {
+  const report = object(data);
+  const [machine, spool, agent] = [object(report.machine), object(report.spool), object(report.agent)];
+  const adapters: Record<string, AdapterReport> = {};
+  const blind: Blind[] = [];
+  for (const [address, told] of Object.entries(object(report.adapters))) {
+    const adapter = object(told);
+    adapters[address] = {
+      state: text(adapter.state),
+      reason: text(adapter.reason),
+      advertisements: number(adapter.advertisements),
+      perSec: number(adapter.advertisementsPerSec),
+      lastHeardAt: text(adapter.lastHeardAt),
+      restarts: number(adapter.restarts),
+    };
+    for (const period of Array.isArray(adapter.blind) ? adapter.blind : []) {
+      const { from, to, reason } = object(period);
+      const begin = Date.parse(text(from) ?? '');
+      if (!Number.isFinite(begin)) continue;
+      const end = Date.parse(text(to) ?? '');
+      blind.push({ adapter: address, from: begin, to: Number.isFinite(end) ? end : null, reason: text(reason) ?? 'not told' });
+    }
+  }
+  const memory = number(machine.memoryTotalBytes);
+  const available = number(machine.memoryAvailableBytes);
+  const observed = Date.parse(text(report.observedAt) ?? '');
+  return {
+    at: Number.isFinite(observed) ? observed : Date.parse(receivedAt),
+    bootId: text(report.bootId),
+    uptimeSecs: number(machine.uptimeSecs),
+    load: number(machine.load1m),
+    memoryUsed: memory !== null && available !== null ? share(memory - available, memory) : null,
+    diskFree: share(number(machine.diskAvailableBytes), number(machine.diskTotalBytes)),
+    diskFreeBytes: number(machine.diskAvailableBytes),
+    temperature: number(machine.temperatureCelsius),
+    spoolEvents: number(spool.events),
+    spoolBytes: number(spool.bytes),
+    spoolDropped: number(spool.droppedEvents),
+    trouble: text(spool.trouble),
+    residentBytes: number(agent.residentBytes),
+    adapters,
+    blind,
+  };
+}
+
+/** Blind periods of several reports: one that lasts is told by each, with the same beginning. */
+export function blindPeriods(reports: Report[]): Blind[] {
+  const periods = new Map<string, Blind>();
+  for (const report of [...reports].sort((one, other) => one.at - other.at)) {
+    for (const period of report.blind) periods.set(`${period.adapter} ${period.from}`, period);
+  }
+  return [...periods.values()].sort((one, other) => other.from - one.from);
+}
+
+/** Why a hub may be out of contact: what it said last, and what that means. Most telling first. */
+export function reasons(hub: Schemas['HubDetailResponse'], last: Report | undefined): string[] {
+  if (hub.status === 'BLOCKED') {
+    return ['An administrator of the platform has blocked it: all its tokens are revoked, and it can neither claim nor refresh.'];
+  }
+  if (!hub.lastTelemetryAt) {
+    return ['It was claimed and has never sent telemetry: the agent stopped after the claim, or cannot reach the service since.'];
+  }
+  if (!last) return ['Its telemetry is older than what is kept.'];
+  const told: string[] = [];
+  if (last.trouble) told.push(`It could not write to its disk: ${last.trouble}`);
+  if (last.diskFree !== null && last.diskFree < 3) told.push(`Its disk was nearly full: ${formatBytes(last.diskFreeBytes ?? 0)} free.`);
+  if (last.memoryUsed !== null && last.memoryUsed > 95) told.push(`Its memory was used up: ${formatNumber(last.memoryUsed)} %.`);
+  if (last.temperature !== null && last.temperature > 80) told.push(`It was hot: ${formatNumber(last.temperature)} °C.`);
+  if (last.load !== null && last.load > 8) told.push(`It was busy: a load of ${formatNumber(last.load)}.`);
+  if (last.spoolEvents !== null && last.spoolEvents > 1000) {
+    told.push(`${formatNumber(last.spoolEvents)} events waited in its spool: its connection to the service was bad before it was lost.`);
+  }
+  if (last.uptimeSecs !== null && last.uptimeSecs < 900) {
+    told.push(`It had started only ${formatDuration(last.uptimeSecs * 1000)} before: it may start again and again.`);
+  }
+  if (told.length === 0) told.push('Its last report shows nothing wrong: most likely it lost power or its network.');
+  return told;
+}

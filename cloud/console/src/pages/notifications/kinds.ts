@@ -1,0 +1,56 @@
+//! What people can be told of, and from which value on.
+
+import type { Schemas } from '../../api/client';
+import { formatNumber } from '../../format';
+import type { Tone } from '../../parts/Badge.svelte';
+
+export type Setting = Schemas['NotificationSettingResponse'];
+export type NoticeType = Setting['type'];
+export type Channel = Setting['channel'];
+export type Threshold = Schemas['Threshold'];
+
+export interface Kind {
+  type: NoticeType;
+  title: string;
+  when: string;
+  /** Of a threshold that is a number: its unit, its bounds, and what holds without one. */
+  number?: { unit: string; from: number; to: number; usual: number };
+}
+
+const minutes = (usual: number) => ({ unit: 'minutes', from: 1, to: 10_080, usual });
+export const KINDS: Kind[] = [
+  { type: 'HUB_OFFLINE', title: 'Hub offline', when: 'a hub has not been in contact for so long', number: minutes(10) },
+  { type: 'HUB_ONLINE', title: 'Hub back', when: 'a hub that was offline for so long is back', number: minutes(10) },
+  { type: 'HUB_BLIND', title: 'Hub blind', when: 'no adapter of a hub has received anything for so long', number: minutes(5) },
+  { type: 'JOB_FAILED', title: 'Job failed', when: 'a job of a hub failed or expired' },
+  { type: 'ROLLOUT_HALTED', title: 'Rollout halted', when: 'the rollout of a release was halted' },
+  { type: 'DEVICE_SILENT', title: 'Device silent', when: 'a device has been silent for so much longer than usual', number: minutes(5) },
+  { type: 'DEVICE_BATTERY_LOW', title: 'Battery low', when: 'the battery of a device has so much or less', number: { unit: 'percent', from: 1, to: 99, usual: 15 } },
+  { type: 'DEVICE_THRESHOLD', title: 'Value out of bounds', when: 'a measured value is above or below a bound' },
+  { type: 'PIPELINE_FAILING', title: 'Pipeline failing', when: 'a pipeline has not delivered for so long', number: minutes(60) },
+  { type: 'CONSENT_WITHDRAWN', title: 'Consent withdrawn', when: 'an app user has withdrawn their consent' },
+  { type: 'CERTIFICATE_EXPIRING', title: 'Certificate expiring', when: 'the certificate of a hub expires so soon', number: { unit: 'days', from: 1, to: 60, usual: 14 } },
+];
+
+export const CHANNELS: { channel: Channel; label: string; told: string }[] = [
+  { channel: 'IN_APP', label: 'In the console', told: 'all members see it under the bell' },
+  { channel: 'EMAIL', label: 'E-mail', told: 'one mail in ten minutes at most' },
+  { channel: 'WEBHOOK', label: 'Webhook', told: 'a signed message to your server' },
+];
+
+export const SEVERITY: Record<Schemas['Severity'], { tone: Tone; text: string }> = {
+  INFO: { tone: 'off', text: 'info' },
+  WARNING: { tone: 'warn', text: 'warning' },
+  CRITICAL: { tone: 'bad', text: 'critical' },
+};
+
+export function thresholdText(kind: Kind, threshold: Threshold | null | undefined): string {
+  if (kind.number) return `${formatNumber(typeof threshold === 'number' ? threshold : kind.number.usual)} ${kind.number.unit}`;
+  if (kind.type !== 'DEVICE_THRESHOLD' || threshold == null) return '';
+  if (typeof threshold === 'number') return `temperature above ${formatNumber(threshold)}`;
+  const bounds = [
+    threshold.above != null && `above ${formatNumber(threshold.above)}`,
+    threshold.below != null && `below ${formatNumber(threshold.below)}`,
+  ].filter(Boolean);
+  return `${threshold.quantity} ${bounds.join(' or ')}`;
+}

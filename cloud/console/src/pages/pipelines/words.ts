@@ -1,0 +1,28 @@
+//! The states of a pipeline in words.
+
+import { sentence } from '../../api/problem';
+import { formatDuration, plural } from '../../format';
+import type { Tone } from '../../parts/Badge.svelte';
+import type { Pipeline } from './definition';
+
+export const STATUS: Record<Pipeline['status'], { tone: Tone; text: string }> = {
+  RUNNING: { tone: 'good', text: 'running' },
+  DISABLED: { tone: 'off', text: 'paused' },
+  OPEN_CIRCUIT: { tone: 'warn', text: 'receiver fails' },
+  SUSPENDED: { tone: 'bad', text: 'suspended' },
+};
+
+/** Why it is in its state, for a person. */
+export function why({ status, lastError, lost, failingSince }: Pipeline): string {
+  const failed = lastError ? ` ${sentence(lastError)}` : '';
+  if (status === 'OPEN_CIRCUIT') return `The receiver fails and is tried now and then; events wait.${failed}`;
+  if (status === 'SUSPENDED') return `It has stopped by itself and waits until somebody resumes it.${failed}`;
+  if (status === 'DISABLED') return 'Somebody has paused it; events wait.';
+  if (failingSince) return `The last delivery failed, and is repeated.${failed}`;
+  return lost ? 'It runs. Some events were deleted before they were sent.' : '';
+}
+
+export function lag({ lagEvents, lagSeconds }: Pipeline): string {
+  if (lagEvents === 0) return 'none';
+  return `${plural(lagEvents, 'event')}${lagEvents >= 100_000 ? ' or more' : ''}, ${formatDuration(lagSeconds * 1000, 1)}`;
+}

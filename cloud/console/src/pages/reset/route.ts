@@ -1,0 +1,3 @@
+import type { PageRoute } from '../../pages';
+
+export const routes: PageRoute[] = [{ path: '/reset', for: 'anyone', load: () => import('./Reset.svelte') }];

@@ -1,0 +1,67 @@
+//! Update policies and their rollouts in words.
+
+import type { Schemas } from '../../api/client';
+import { formatDuration, plural } from '../../format';
+import { hubLabel } from '../../names.svelte';
+import type { Tone } from '../../parts/Badge.svelte';
+
+export type Policy = Schemas['AgentUpdatePolicyResponse'];
+export type Rollout = Schemas['AgentRolloutResponse'];
+
+export const STATE: Record<Schemas['RolloutState'], { tone: Tone; text: string }> = {
+  RUNNING: { tone: 'accent', text: 'running' },
+  HALTED: { tone: 'warn', text: 'halted' },
+  ABORTED: { tone: 'bad', text: 'aborted' },
+  COMPLETED: { tone: 'good', text: 'completed' },
+};
+
+export function scopeName({ scope, hubUuid }: Policy): string {
+  if (scope === 'HUB') return `Hub ${hubLabel(hubUuid ?? '')}`;
+  return scope === 'UNIT' ? 'All hubs of this tenant' : 'All hubs of the platform';
+}
+
+/** Whom what is done with a policy concerns, for the platform. */
+export const reach = ({ scope }: Policy) =>
+  scope === 'GLOBAL' ? 'This concerns the hubs of all tenants that have no policy of their own.' : scope === 'UNIT' ? 'This concerns all hubs of one tenant.' : 'This concerns one hub.';
+
+export function target({ autoUpdate, channel, version }: Policy): string {
+  if (!autoUpdate) return 'hubs are not updated';
+  return version ? `stay at ${version} (${channel})` : `follow ${channel}`;
+}
+
+/** How many percent of the hubs get a release, and how more do. */
+export function waves({ scope, rollout }: Policy): string {
+  if (scope === 'HUB') return 'at once';
+  const { percent, stepPercent, stepIntervalSeconds } = rollout;
+  if (percent >= 100) return 'all hubs at once';
+  if (stepPercent === 0) return `${percent} % of the hubs, and no more`;
+  return `${percent} % of the hubs, then ${stepPercent} % more every ${formatDuration(stepIntervalSeconds * 1000)}`;
+}
+
+/** When a rollout halts by itself. */
+export const gate = ({ maxFailurePercent, silentAfterSeconds, minFinished }: Schemas['RolloutTerms']) =>
+  `when more than ${maxFailurePercent} % of the hubs that began fail or fall silent for ${formatDuration(silentAfterSeconds * 1000)}, judged from ${plural(minFinished, 'finished hub')} on`;
+
+export const hours = ({ window }: Policy) => (window ? `${window.start} to ${window.end}, in the time zone of each hub` : 'at any time');
+
+/** The percentages at which a rollout stands one after the other. */
+export function stages({ percent, stepPercent }: Schemas['RolloutTerms']): number[] {
+  const all = [percent];
+  for (let at = percent; stepPercent > 0 && at < 100; ) {
+    at = Math.min(100, at + stepPercent);
+    all.push(at);
+  }
+  return all;
+}
+
+export type Verb = 'halt' | 'resume' | 'abort';
+
+/** What of a policy can be done with its rollouts now. */
+export function verbs({ rollouts }: Policy): Verb[] {
+  const has = (...states: Rollout['state'][]) => rollouts.some(({ state }) => states.includes(state));
+  const all: Verb[] = [];
+  if (has('RUNNING', 'COMPLETED')) all.push('halt');
+  if (has('HALTED')) all.push('resume');
+  if (has('RUNNING', 'COMPLETED', 'HALTED')) all.push('abort');
+  return all;
+}

@@ -1,0 +1,150 @@
+//! Rules of the route in words, and as a form writes them.
+
+import type { Schemas } from '../../api/client';
+import { Problem } from '../../api/problem';
+import { UUID } from '../../filter';
+import { formatDuration } from '../../format';
+import { deviceLabel, hubLabel } from '../../names.svelte';
+import { quantityName } from '../devices/names';
+
+export type Rule = Schemas['RouteRule'];
+export type Layer = Schemas['RouteLayer'];
+export type Otherwise = Schemas['Otherwise'];
+
+export const ACTIONS: Record<Schemas['RouteAction'], { label: string; layers: Layer[] }> = {
+  FORWARD: { label: 'Pass on', layers: ['HUB', 'CLOUD'] },
+  DROP: { label: 'Drop', layers: ['HUB', 'CLOUD'] },
+  SAMPLE: { label: 'Pass on one of each device in a time', layers: ['HUB'] },
+  WINDOW: { label: 'Fold those of a device into one in a time', layers: ['HUB'] },
+  ON_CHANGE: { label: 'Pass on when a value has changed', layers: ['HUB'] },
+};
+
+const seconds = (count: number | null | undefined) => formatDuration((count ?? 0) * 1000);
+
+/** What a rule fits: `what is not known and has at least -70 dBm`. */
+export function fits({ match = {} }: Rule, modelName: (deviceUuid: string) => string): string {
+  const words = [
+    match.known === true && 'is of a known model',
+    match.known === false && 'is of no known model',
+    match.deviceUuid && `is of the model ${modelName(match.deviceUuid)}`,
+    match.deviceInstanceId != null && `is of the device ${deviceLabel(match.deviceInstanceId)}`,
+    match.hubUuid && `is received by the hub ${hubLabel(match.hubUuid)}`,
+    match.companyId && `has data of the company ${match.companyId}`,
+    match.serviceUuid && `has the service ${match.serviceUuid}`,
+    match.minRssiDbm != null && `has at least ${match.minRssiDbm} dBm`,
+  ].filter(Boolean);
+  return words.length ? `what ${words.join(' and ')}` : 'everything';
+}
+
+/** What becomes of it. */
+export function becomes({ layer, action, everySeconds, quantities = {}, pipelineUuids = [] }: Rule): string {
+  const who = layer === 'HUB' ? 'hubs' : 'the service';
+  switch (action) {
+    case 'DROP':
+      return layer === 'HUB' ? 'hubs drop it: it is neither sent nor stored' : 'the service drops it: it is not stored, and no pipeline sees it';
+    case 'SAMPLE':
+      return `hubs send one event of each device every ${seconds(everySeconds)}, and drop the others`;
+    case 'WINDOW':
+      return `hubs fold the events of each device into one every ${seconds(everySeconds)}`;
+    case 'ON_CHANGE':
+      return `hubs send it when ${Object.entries(quantities).map(([quantity, delta]) => `${quantityName(quantity)} has changed by ${delta}`).join(' or ')}, and drop the others`;
+    default:
+      return layer === 'HUB' ? 'hubs send it' : `${who} keeps it${pipelineUuids.length ? `, and ${pipelineUuids.length === 1 ? 'one pipeline sees' : `${pipelineUuids.length} pipelines see`} it` : ', and all pipelines see it'}`;
+  }
+}
+
+export const isAll = ({ match = {} }: Rule) => Object.values(match).every((value) => value === null || value === undefined);
+
+/** What is lost, one sentence each. */
+export function losses(rules: Rule[], otherwise: Otherwise, modelName: (deviceUuid: string) => string): string[] {
+  const told = rules
+    .filter(({ action }) => action !== 'FORWARD')
+    .map((rule) => {
+      const what = fits(rule, modelName);
+      return `${what.charAt(0).toUpperCase()}${what.slice(1)}: ${becomes(rule)}.`;
+    });
+  if (otherwise === 'DROP') {
+    told.push(
+      rules.some(({ layer }) => layer === 'CLOUD')
+        ? 'What no rule fits: the service drops it. Hubs send it, and it is not stored.'
+        : 'What no rule fits: hubs drop it: it is neither sent nor stored.',
+    );
+  }
+  if (otherwise === 'WINDOW') told.push('What no rule fits: hubs fold the events of each device into one in a time.');
+  return told;
+}
+
+/** A rule as the form has it. */
+export interface WrittenRule {
+  layer: Layer;
+  action: Schemas['RouteAction'];
+  known: '' | 'true' | 'false';
+  deviceUuid: string;
+  deviceInstanceId: string;
+  hubUuid: string;
+  companyId: string;
+  serviceUuid: string;
+  minRssiDbm: string;
+  everySeconds: string;
+  quantities: string;
+  pipelineUuids: string[];
+}
+
+export function writtenOf(rule: Rule): WrittenRule {
+  const { match = {} } = rule;
+  return {
+    layer: rule.layer,
+    action: rule.action,
+    known: match.known == null ? '' : match.known ? 'true' : 'false',
+    deviceUuid: match.deviceUuid ?? '',
+    deviceInstanceId: match.deviceInstanceId == null ? '' : String(match.deviceInstanceId),
+    hubUuid: match.hubUuid ?? '',
+    companyId: match.companyId ?? '',
+    serviceUuid: match.serviceUuid ?? '',
+    minRssiDbm: match.minRssiDbm == null ? '' : String(match.minRssiDbm),
+    everySeconds: rule.everySeconds == null ? '' : String(rule.everySeconds),
+    quantities: Object.entries(rule.quantities ?? {}).map(([quantity, delta]) => `${quantity} ${delta}`).join(', '),
+    pipelineUuids: rule.pipelineUuids ?? [],
+  };
+}
+
+/** The rule that a form says; what cannot be one is thrown, with its field. */
+export function ruleOf(written: WrittenRule): Rule {
+  const fields: { field: string; message: string }[] = [];
+  const refuse = (field: string, message: string) => {
+    fields.push({ field, message });
+    return undefined;
+  };
+  const whole = (field: 'deviceInstanceId' | 'minRssiDbm' | 'everySeconds', min: number, max: number, what: string) => {
+    const text = written[field].trim();
+    const number = Number(text);
+    return /^-?\d+$/.test(text) && number >= min && number <= max ? number : refuse(field, what);
+  };
+  const hex = (field: 'companyId' | 'serviceUuid', shape: RegExp, what: string) => {
+    const text = written[field].trim().toLowerCase().replace(/^0x/, '');
+    return shape.test(text) ? text : refuse(field, what);
+  };
+  const match: NonNullable<Rule['match']> = {};
+  if (written.known) match.known = written.known === 'true';
+  if (written.deviceUuid) match.deviceUuid = written.deviceUuid;
+  if (written.deviceInstanceId.trim()) match.deviceInstanceId = whole('deviceInstanceId', 1, Number.MAX_SAFE_INTEGER, 'must be the number of a device');
+  if (written.hubUuid.trim()) match.hubUuid = UUID.test(written.hubUuid.trim()) ? written.hubUuid.trim() : refuse('hubUuid', 'must be the id of a hub: choose one of those that are offered');
+  if (written.companyId.trim()) match.companyId = hex('companyId', /^[0-9a-f]{4}$/, 'must be 4 hex digits, such as 004c');
+  if (written.serviceUuid.trim()) match.serviceUuid = hex('serviceUuid', /^([0-9a-f]{4}|[0-9a-f-]{36})$/, 'must be 4 hex digits, such as fcd2, or a UUID in full');
+  if (written.minRssiDbm.trim()) match.minRssiDbm = whole('minRssiDbm', -128, 127, 'must be a whole number from -128 to 127');
+  const rule: Rule = { layer: written.layer, action: written.action, match };
+  if (written.action === 'SAMPLE' || written.action === 'WINDOW') rule.everySeconds = whole('everySeconds', 1, 86_400, 'must be a whole number from 1 to 86,400');
+  if (written.action === 'ON_CHANGE') {
+    const quantities: Record<string, number> = {};
+    for (const one of written.quantities.split(/[,\n]/).map((text) => text.trim()).filter(Boolean)) {
+      const [, quantity = '', delta = ''] = /^([a-z0-9_]+)[\s:=]+(\d+(?:\.\d+)?)$/i.exec(one) ?? [];
+      if (!quantity || !(Number(delta) > 0)) refuse('quantities', `“${one}” must be a quantity and its least change, such as temperature 0.1`);
+      else quantities[quantity] = Number(delta);
+    }
+    if (!Object.keys(quantities).length) refuse('quantities', 'must name a quantity and its least change, such as temperature 0.1');
+    rule.quantities = quantities;
+  }
+  if (written.layer === 'CLOUD' && written.action === 'FORWARD' && written.pipelineUuids.length) rule.pipelineUuids = written.pipelineUuids;
+  if (fields.length) throw new Problem(400, 'VALIDATION', '', fields);
+  return rule;
+}

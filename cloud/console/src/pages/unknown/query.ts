@@ -1,0 +1,67 @@
+//! Advertisers that are of no model: which of them a filter keeps, and in which order they stand.
+
+import type { Schemas } from '../../api/client';
+import { parseFilter, type FilterKey } from '../../filter';
+
+export type Advertiser = Schemas['UnknownAdvertiserResponse'];
+
+export const KEYS: FilterKey[] = [
+  { key: 'is', hint: 'the library may know it, or not; it says its name', values: ['suggested', 'strange', 'named'] },
+  { key: 'company', hint: 'the company has this text, or this identifier', example: 'company:0499' },
+  { key: 'service', hint: 'advertises this service', example: 'service:fcd2' },
+  { key: 'rssi', hint: 'its strongest signal in dBm', example: 'rssi:>-70', values: ['>-60', '>-80'] },
+  { key: 'count', hint: 'how often it was heard', example: 'count:>100' },
+  { key: 'hub', hint: 'the hub with this uuid hears it', example: 'hub:01a2…' },
+];
+
+export type Sort = 'most' | 'latest' | 'strongest' | 'hubs';
+export const SORTS: [Sort, string][] = [
+  ['most', 'Most heard first'],
+  ['latest', 'Latest first'],
+  ['strongest', 'Strongest first'],
+  ['hubs', 'Most hubs first'],
+];
+
+const ORDERS: Record<Sort, (one: Advertiser, other: Advertiser) => number> = {
+  most: (one, other) => other.count - one.count,
+  latest: (one, other) => other.lastSeenAt.localeCompare(one.lastSeenAt),
+  strongest: (one, other) => (other.rssiMax ?? -999) - (one.rssiMax ?? -999),
+  hubs: (one, other) => other.hubUuids.length - one.hubUuids.length || other.count - one.count,
+};
+
+export function filtered(all: Advertiser[], text: string, sort: Sort): { found: Advertiser[]; problems: string[] } {
+  const problems: string[] = [];
+  const terms = parseFilter(text).filter(({ key, value, text: written }) => {
+    if (key === '') return value !== '';
+    if (!KEYS.some((one) => one.key === key)) problems.push(`${written} is not used: there is no filter “${key}” for advertisers.`);
+    else if (value === '') return false;
+    else if (key === 'is' && !['suggested', 'strange', 'named'].includes(value)) problems.push(`${written} is not used: an advertiser is suggested, strange or named.`);
+    else if ((key === 'rssi' || key === 'count') && !Number.isFinite(Number(value))) problems.push(`${written} is not used: write a number, as in ${key}:>${key === 'rssi' ? '-70' : '100'}.`);
+    else return true;
+    return false;
+  });
+  const has = (whole: string | null | undefined, part: string) => (whole ?? '').toLowerCase().includes(part.toLowerCase());
+  const compares = (number: number | null | undefined, compare: string, value: string) =>
+    typeof number === 'number' && (compare.startsWith('<') ? number < Number(value) : number > Number(value));
+  const found = all.filter((one) =>
+    terms.every(({ key, value, compare }) => {
+      switch (key) {
+        case 'is':
+          return value === 'named' ? Boolean(one.name) : one.suggestions.length > 0 === (value === 'suggested');
+        case 'company':
+          return has(one.companyName, value) || one.companyId === value.toLowerCase().replace(/^0x/, '');
+        case 'service':
+          return one.serviceUuids.some((uuid) => has(uuid, value));
+        case 'rssi':
+          return compares(one.rssiMax, compare, value);
+        case 'count':
+          return compares(one.count, compare, value);
+        case 'hub':
+          return one.hubUuids.some((hub) => hub.startsWith(value.toLowerCase()));
+        default:
+          return has(one.name, value) || has(one.address, value) || has(one.companyName, value);
+      }
+    }),
+  );
+  return { found: found.sort(ORDERS[sort]), problems };
+}

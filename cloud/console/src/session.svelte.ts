@@ -1,0 +1,211 @@
+//! Who is signed in. The access token is in memory alone; nothing of a login is stored where a script
+//! could read it later. This module alone knows how a login begins, goes on and ends.
+
+import { Problem, problemIn, problemOf } from './api/problem';
+import { address, BASE, navigate } from './router.svelte';
+
+/** The cookie of the login goes on; a script holds the access token alone. */
+interface Login {
+  userUuid: string;
+  accessToken: string;
+  expiresAt: string;
+}
+
+export interface Methods {
+  password: boolean;
+  registration: 'OPEN' | 'INVITED' | 'CLOSED';
+  passwordReset: boolean;
+  oidc: { name: string; issuer: string } | null;
+}
+
+export interface Person {
+  userUuid: string;
+  isAdmin: boolean;
+  /** What others name the person by, to add them to a tenant. */
+  personaUuid?: string;
+}
+
+type State = 'starting' | 'out' | 'in';
+
+class Session {
+  state = $state<State>('starting');
+  person = $state.raw<Person | null>(null);
+  /** Why nobody is signed in any more, for the person who was. */
+  ended = $state<string | null>(null);
+  /** The session has ended by itself: the page stays, so that the person goes on where they were. */
+  lapsed = $state(false);
+  /** Counts the times that somebody signed in: what failed meanwhile is loaded again. */
+  entries = $state(0);
+  /** Why it is not known whether somebody is signed in. */
+  problem = $state.raw<Problem | null>(null);
+}
+
+export const session = new Session();
+
+/** How long before its end a token is replaced, in milliseconds. */
+const EARLY = 60_000;
+let login: Login | null = null;
+let refreshing: Promise<string | null> | null = null;
+
+/** Tells the other tabs of this browser. */
+const tabs = new BroadcastChannel('hub-console');
+tabs.onmessage = ({ data }) => {
+  if (data === 'signed-out' && session.state === 'in') leave('You signed out in another tab.');
+  if (data === 'signed-in' && (session.state === 'out' || session.lapsed)) void refresh().catch(() => {});
+};
+
+async function call<T>(method: string, path: string, body?: unknown, token?: string): Promise<T> {
+  let response: Response;
+  try {
+    response = await fetch(path, {
+      method,
+      headers: {
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...(token ? { authorization: `Bearer ${token}` } : {}),
+      },
+      body: body === undefined ? undefined : JSON.stringify(body),
+    });
+  } catch (error) {
+    throw problemOf(error);
+  }
+  const text = await response.text();
+  let answer: unknown;
+  try {
+    answer = text === '' ? undefined : JSON.parse(text);
+  } catch {
+    answer = undefined;
+  }
+  if (!response.ok) throw problemIn(response, answer);
+  return (answer as { data: T } | undefined)?.data as T;
+}
+
+function enter(next: Login) {
+  login = next;
+  const { roles, personaUuid } = claims(next.accessToken);
+  const isAdmin = roles.includes('PLATFORM_ADMIN');
+  // The same person keeps what is shown.
+  if (session.person?.userUuid !== next.userUuid || session.person.isAdmin !== isAdmin) {
+    session.person = { userUuid: next.userUuid, isAdmin, personaUuid };
+  }
+  if (session.state !== 'in' || session.lapsed) session.entries += 1;
+  session.ended = null;
+  session.lapsed = false;
+  session.state = 'in';
+}
+
+function leave(reason: string | null) {
+  login = null;
+  session.ended = reason;
+  session.lapsed = false;
+  session.person = null;
+  session.state = 'out';
+}
+
+function lapse() {
+  login = null;
+  session.ended = 'Your session has ended. Sign in to go on where you were.';
+  session.lapsed = true;
+}
+
+function claims(token: string): { roles: string[]; personaUuid?: string } {
+  try {
+    const text = (token.split('.')[1] ?? '').replaceAll('-', '+').replaceAll('_', '/');
+    const { roles, persona_uuid: personaUuid } = JSON.parse(atob(text)) as Record<string, unknown>;
+    return { roles: Array.isArray(roles) ? roles : [], personaUuid: typeof personaUuid === 'string' ? personaUuid : undefined };
+  } catch {
+    return { roles: [] };
+  }
+}
+
+const WHY: Record<string, string> = {
+  SIGN_IN_REFUSED: 'You were not signed in: you or the issuer said no.',
+  SIGN_IN_FAILED: 'You were not signed in: the answer of the issuer could not be verified.',
+  OTHER_ISSUER: 'You were not signed in: another issuer answered.',
+  INVALID_TOKEN: 'You were not signed in: your account was deleted.',
+};
+
+/** Continues the login of this browser, if there is one. */
+export async function start() {
+  const failed = address.query.get('signInError');
+  if (failed) {
+    const query = new URLSearchParams(address.search);
+    query.delete('signInError');
+    navigate(address.path + (query.size ? `?${query}` : ''), { replace: true });
+    leave(WHY[failed] ?? 'You were not signed in. Try again in a moment.');
+    return;
+  }
+  session.problem = null;
+  try {
+    await refresh();
+  } catch (error) {
+    session.problem = problemOf(error);
+  }
+}
+
+export const methods = () => call<Methods>('GET', '/auth/methods');
+
+export async function signIn(email: string, password: string) {
+  enter(await call<Login>('POST', '/auth/session', { email, password }));
+  tabs.postMessage('signed-in');
+}
+
+/** Creates an account, and signs this browser in to it. */
+export async function register(email: string, password: string, nickname?: string) {
+  const made = await call<{ refreshToken: string }>('POST', '/auth/register', { email, password, ...(nickname ? { nickname } : {}) });
+  await signIn(email, password);
+  // The login that came with the account is not the browser's.
+  await call('POST', '/auth/logout', { refreshToken: made.refreshToken }).catch(() => {});
+}
+
+/** Where an issuer signs people in, and sends them back to this page from. */
+export const issuerUrl = () => `/auth/oidc/login?returnTo=${encodeURIComponent(BASE + (address.path === '/' ? '' : address.path))}`;
+
+export const askForReset = (email: string) => call<void>('POST', '/auth/password/forgot', { email });
+export const resetPassword = (token: string, newPassword: string) =>
+  call<void>('POST', '/auth/password/reset', { token, newPassword });
+
+export async function signOut() {
+  await call('DELETE', '/auth/session');
+  leave(null);
+  tabs.postMessage('signed-out');
+}
+
+/** Ends all logins of the person, in this browser and elsewhere. */
+export async function signOutEverywhere() {
+  await call('DELETE', '/auth/sessions', undefined, (await accessToken()) ?? undefined);
+  leave('You are signed out everywhere.');
+  tabs.postMessage('signed-out');
+}
+
+/** The access token, replaced before it ends; null when nobody is signed in. */
+export async function accessToken(): Promise<string | null> {
+  if (!login) return null;
+  if (Date.parse(login.expiresAt) - Date.now() > EARLY) return login.accessToken;
+  return refresh();
+}
+
+/** Another token in the place of one that the service refused; null ends the session. */
+export async function tokenRefused(token: string): Promise<string | null> {
+  if (login && login.accessToken !== token) return login.accessToken;
+  return refresh();
+}
+
+function refresh(): Promise<string | null> {
+  refreshing ??= exchange().finally(() => (refreshing = null));
+  return refreshing;
+}
+
+async function exchange(): Promise<string | null> {
+  try {
+    enter(await call<Login>('POST', '/auth/session/refresh'));
+    return login?.accessToken ?? null;
+  } catch (error) {
+    // Only the service's own word ends a session: while it cannot be reached, the person stays.
+    if (error instanceof Problem && error.status === 401) {
+      if (session.person) lapse();
+      else leave(session.ended);
+      return null;
+    }
+    throw error;
+  }
+}
