@@ -1,28 +1,23 @@
-"""Lists hubs, uploads once though sent twice, and resumes a stream, all through the client that openapi-python-client generates
+"""From an account to a resumed stream: lists hubs, uploads once though sent twice, all through the client that is generated
 from the description of the service.
 
-    openapi-python-client generate --url http://127.0.0.1:8080/openapi.json --config config.yaml --meta none \
-        --output-path hub_cloud_client && python example.py http://127.0.0.1:8080
+    python whole.py http://127.0.0.1:8080
 """
 
 import datetime
-import json
 import sys
 import uuid
-from collections.abc import Iterator
 from http import HTTPStatus
-from typing import TypeVar
 
-from hub_cloud_client import AuthenticatedClient, Client
+from hub_cloud import connect, follow_events, ok
+from hub_cloud_client import Client
 from hub_cloud_client.api.auth import auth_register
 from hub_cloud_client.api.hub_api import hub_claim, hub_upload_ble_events, hub_upload_telemetry
 from hub_cloud_client.api.tenant_ble import ble_events_list
 from hub_cloud_client.api.tenant_hubs import claim_codes_create, hub_telemetry_list, hubs_list
-from hub_cloud_client.api.tenant_streams import streams_ble_events
 from hub_cloud_client.api.tenant_tenants import tenants_create
 from hub_cloud_client.models import (
     BleEvent,
-    BleEventResponse,
     BleEventUploadRequest,
     ClaimCodeGenerateRequest,
     CreateTenantRequest,
@@ -31,28 +26,8 @@ from hub_cloud_client.models import (
     RegisterRequest,
 )
 
-T = TypeVar("T")
-
-
-def ok(answer: T | Problem | None) -> T:
-    """The answer, or its problem as an exception."""
-    if answer is None or isinstance(answer, Problem):
-        raise RuntimeError(answer)
-    return answer
-
-
 def now() -> datetime.datetime:
     return datetime.datetime.now(datetime.UTC)
-
-
-def events(person: AuthenticatedClient, tenant: str, last_event_id: datetime.datetime) -> Iterator[BleEventResponse]:
-    """Events after the one that is known. The generated client has no streams: httpx reads the one it describes."""
-    request = streams_ble_events._get_kwargs(x_tenant_uuid=tenant, last_event_id=last_event_id.isoformat())
-    with person.get_httpx_client().stream(**request) as response:
-        response.raise_for_status()
-        for line in response.iter_lines():
-            if line.startswith("data: "):
-                yield BleEventResponse.from_dict(json.loads(line.removeprefix("data: ")))
 
 
 def main(url: str) -> None:
@@ -60,14 +35,14 @@ def main(url: str) -> None:
     anyone = Client(base_url=url)
     account = RegisterRequest(email=f"{uuid.uuid4()}@example.com", password="a long password")
     session = ok(auth_register.sync(client=anyone, body=account)).data
-    person = AuthenticatedClient(base_url=url, token=session.access_token)
+    person = connect(url, token=session.access_token)
     founded = ok(tenants_create.sync(client=person, body=CreateTenantRequest(name="Warehouse"))).data
     tenant = str(founded.tenant_uuid)
     request = ClaimCodeGenerateRequest(valid_for_seconds=3600)
     code = ok(claim_codes_create.sync(client=person, x_tenant_uuid=tenant, body=request)).data
     claim = HubClaimRequest(claim_code=code.claim_code, device_instance_id=str(uuid.uuid4()))
     credentials = ok(hub_claim.sync(client=anyone, body=claim)).data
-    hub = AuthenticatedClient(base_url=url, token=credentials.access_token)
+    hub = connect(url, token=credentials.access_token)
 
     # The same upload twice: the second is recognised by its batch, and stores nothing.
     def upload(batch_uuid: uuid.UUID) -> bool:
@@ -105,7 +80,7 @@ def main(url: str) -> None:
     assert len(stored) == 3
     last_event_id = stored[-1].received_at
     for expected in reversed(stored[:2]):
-        event = next(events(person, tenant, last_event_id))
+        event = next(follow_events(person, tenant, last_event_id=last_event_id))
         assert event.ble_event_id == expected.ble_event_id
         last_event_id = event.received_at
     print("Python: hubs listed, uploads recognised, stream resumed")

@@ -1,40 +1,27 @@
-// Lists hubs, uploads once though sent twice, and resumes a stream, all through the types that
-// openapi-typescript generates from the description of the service: a path, a parameter or a member
-// that the service does not have is an error of the compiler.
+// From an account to a resumed stream: uploads once though sent twice, all through the types that are
+// generated from the description of the service.
 //
-//   openapi-typescript http://127.0.0.1:8080/openapi.json -o api.d.ts && tsc && node build/example.js http://127.0.0.1:8080
+//   node whole.js http://127.0.0.1:8080
 
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
-import createClient, { type Middleware } from "openapi-fetch";
-import type { components, paths } from "./api.js";
-
-type BleEvent = components["schemas"]["BleEventResponse"];
+import { connect, followEvents, HubError } from "hub-cloud-client";
 
 const baseUrl = process.argv[2] ?? "http://127.0.0.1:8080";
 
-function bearer(token: string): Middleware {
-  return {
-    onRequest({ request }) {
-      request.headers.set("authorization", `Bearer ${token}`);
-    },
-  };
-}
-
-// The answer's data, or the problem as an error.
-async function data<T>(answer: Promise<{ data?: { data: T }; error?: unknown; response: Response }>): Promise<T> {
-  const { data, error, response } = await answer;
-  if (data === undefined) throw new Error(`${response.url}: ${response.status} ${JSON.stringify(error)}`);
+// The answer's data; a refusal is thrown before.
+async function data<T>(answer: Promise<{ data?: { data: T } }>): Promise<T> {
+  const { data } = await answer;
+  assert(data);
   return data.data;
 }
 
 // A person, a tenant, and a hub that claims itself.
-const anyone = createClient<paths>({ baseUrl });
+const anyone = connect(baseUrl);
 const email = `${randomUUID()}@example.com`;
 const session = await data(anyone.POST("/auth/register", { body: { email, password: "a long password" } }));
 
-const person = createClient<paths>({ baseUrl });
-person.use(bearer(session.accessToken));
+const person = connect(baseUrl, { token: () => session.accessToken });
 const tenant = await data(person.POST("/tenant/tenants", { body: { name: "Warehouse" } }));
 const inTenant = { "X-Tenant-UUID": tenant.tenantUuid };
 const code = await data(
@@ -43,8 +30,7 @@ const code = await data(
 const credentials = await data(
   anyone.POST("/v1/hubs/claim", { body: { claimCode: code.claimCode, deviceInstanceId: randomUUID() } }),
 );
-const hub = createClient<paths>({ baseUrl });
-hub.use(bearer(credentials.accessToken));
+const hub = connect(baseUrl, { token: credentials.accessToken });
 
 // The same upload twice: the second is recognised by its batch, and stores nothing.
 async function upload(batchUuid: string) {
@@ -79,29 +65,13 @@ const path = { hubUuid: credentials.hubUuid };
 const telemetry = await data(person.GET("/tenant/hubs/{hubUuid}/telemetry", { params: { path, header: inTenant } }));
 assert.equal(telemetry.length, 1);
 
-// A failure is a Problem.
-const { error } = await person.GET("/tenant/hubs", { params: { header: inTenant, query: { size: 0 } } });
-assert.equal(error?.code, "INVALID_FIELD");
+// A refusal is thrown.
+await assert.rejects(
+  person.GET("/tenant/hubs", { params: { header: inTenant, query: { size: 0 } } }),
+  (error) => error instanceof HubError && error.status === 400 && error.code === "INVALID_FIELD",
+);
 
 // A stream: events after the one that is known, each once.
-async function* events(lastEventId: string): AsyncGenerator<{ id: string; data: BleEvent }> {
-  const { data: body } = await person.GET("/tenant/stream/ble/events", {
-    params: { header: { ...inTenant, "Last-Event-ID": lastEventId } },
-    parseAs: "stream",
-  });
-  assert(body);
-  let text = "";
-  for await (const chunk of body.pipeThrough(new TextDecoderStream())) {
-    text += chunk;
-    for (let end = text.indexOf("\n\n"); end >= 0; end = text.indexOf("\n\n")) {
-      const lines = text.slice(0, end).split("\n");
-      text = text.slice(end + 2);
-      const field = (name: string) => lines.find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2);
-      const [id, json] = [field("id"), field("data")];
-      if (id && json) yield { id, data: JSON.parse(json) as BleEvent };
-    }
-  }
-}
 await upload(randomUUID());
 await upload(randomUUID());
 const stored = await data(person.GET("/tenant/ble/events", { params: { header: inTenant } }));
@@ -110,10 +80,9 @@ assert(oldest && stored.length === 3);
 let lastEventId = oldest.receivedAt;
 for (const expected of stored.slice(0, 2).reverse()) {
   // Each in a stream of its own, resumed after the one before.
-  for await (const event of events(lastEventId)) {
-    assert.equal(event.data.bleEventId, expected.bleEventId);
-    assert.equal(event.id, expected.receivedAt);
-    lastEventId = event.id;
+  for await (const event of followEvents(person, tenant.tenantUuid, { lastEventId })) {
+    assert.equal(event.bleEventId, expected.bleEventId);
+    lastEventId = event.receivedAt;
     break;
   }
 }

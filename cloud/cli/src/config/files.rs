@@ -1,0 +1,189 @@
+//! The files of an export: one for each object, in a stable form.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use hub_client::operations;
+use serde_json::{Value, json};
+
+use super::models::PARTS;
+use super::state::{self, Documents};
+use super::{FOLDERS, ROUTE, models, text, tidy};
+use crate::args::{ExportOptions, Global};
+use crate::connect::in_tenant;
+use crate::diff::canonical;
+use crate::failure::Failure;
+use crate::pipelines::{check_definition, complete, read_json, with_variables};
+use crate::terminal::{note, print_json, printable};
+
+/// Says that a directory is an export, and of which form.
+const MARK: &str = "hub-export.json";
+const FORM: i64 = 1;
+
+pub async fn export(global: &Global, options: &ExportOptions) -> Result<(), Failure> {
+    let directory = &options.directory;
+    check_target(directory)?;
+    let client = in_tenant(global).await?;
+    let state = state::read(&client).await?;
+    let mut written = BTreeSet::new();
+    write(directory, MARK, &json!({"form": FORM}))?;
+    for ((folder, name), document) in &state.documents {
+        let (path, document) = match folder.as_str() {
+            ROUTE => (format!("{ROUTE}.json"), document.clone()),
+            "pipelines" => (file_name(folder, name, &written), with_variables(document.clone(), name)),
+            _ => (file_name(folder, name, &written), document.clone()),
+        };
+        write(directory, &path, &document)?;
+        written.insert(path);
+    }
+    // What an earlier export wrote and this one did not has gone.
+    for path in existing(directory)? {
+        if !written.contains(&path) {
+            let path = directory.join(path);
+            std::fs::remove_file(&path).map_err(|error| failed(&path, &error))?;
+        }
+    }
+    match global.json {
+        true => print_json(&json!({"files": written})),
+        false => {
+            note(&format!("{} files are written to {}.", written.len(), directory.display()));
+            Ok(())
+        }
+    }
+}
+
+fn failed(path: &Path, what: impl std::fmt::Display) -> Failure {
+    Failure::failed(format!("{}: {what}", path.display()))
+}
+
+/// A directory with other files stays as it is.
+fn check_target(directory: &Path) -> Result<(), Failure> {
+    let Ok(mut entries) = std::fs::read_dir(directory) else { return Ok(()) };
+    let is_empty = entries.all(|entry| entry.is_ok_and(|entry| entry.file_name() == ".git"));
+    match is_empty || directory.join(MARK).is_file() {
+        true => Ok(()),
+        false => Err(Failure::usage(format!(
+            "{} has other files; name a new directory, or one that `hub export` made",
+            directory.display()
+        ))),
+    }
+}
+
+/// A name for the file, of characters that every system allows; another one if it is taken.
+fn file_name(folder: &str, name: &str, taken: &BTreeSet<String>) -> String {
+    let allowed = |c: char| if c.is_alphanumeric() { c.to_lowercase().next().unwrap_or('-') } else { '-' };
+    let plain: String = name.chars().take(60).map(allowed).collect();
+    let plain = plain.trim_matches('-');
+    let plain = if plain.is_empty() { "unnamed" } else { plain };
+    let names = std::iter::once(plain.to_owned()).chain((2..).map(|number| format!("{plain}-{number}")));
+    let mut paths = names.map(|name| format!("{folder}/{name}.json"));
+    paths.find(|path| !taken.contains(path)).unwrap_or_default()
+}
+
+fn write(directory: &Path, path: &str, document: &Value) -> Result<(), Failure> {
+    let path = directory.join(path);
+    let text = serde_json::to_string_pretty(&canonical(document.clone()))? + "\n";
+    let parent = path.parent().unwrap_or(directory);
+    std::fs::create_dir_all(parent).and_then(|()| std::fs::write(&path, text)).map_err(|error| failed(&path, &error))
+}
+
+/// The files of an export, below the directory.
+fn existing(directory: &Path) -> Result<Vec<String>, Failure> {
+    let mut found = Vec::new();
+    for folder in FOLDERS {
+        let Ok(entries) = std::fs::read_dir(directory.join(folder)) else { continue };
+        for entry in entries {
+            let entry = entry.map_err(|error| failed(directory, &error))?;
+            if let Some(name) = entry.file_name().to_str().filter(|name| name.ends_with(".json")) {
+                found.push(format!("{folder}/{name}"));
+            }
+        }
+    }
+    if directory.join(format!("{ROUTE}.json")).is_file() {
+        found.push(format!("{ROUTE}.json"));
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// The documents of a directory, in the form of those of a tenant.
+pub fn read(directory: &Path) -> Result<Documents, Failure> {
+    let mark = directory.join(MARK);
+    let form = match mark.is_file() {
+        true => read_json(&mark)?.get("form").and_then(Value::as_i64),
+        false => {
+            return Err(Failure::usage(format!("{} is no directory that `hub export` made", directory.display())));
+        }
+    };
+    if form != Some(FORM) {
+        return Err(Failure::usage(format!(
+            "{} is of another form; use the version of hub that wrote it",
+            mark.display()
+        )));
+    }
+    let mut documents = Documents::new();
+    for path in existing(directory)? {
+        let place: PathBuf = directory.join(&path);
+        let document = canonical(read_json(&place)?);
+        let folder = path.split(['/', '.']).next().unwrap_or_default().to_owned();
+        let about = |failure: Failure| failure.about(&place.display().to_string());
+        let (name, document) = checked(&folder, document).map_err(about)?;
+        if documents.insert((folder, name.clone()), document).is_some() {
+            let name = printable(&name);
+            return Err(Failure::usage(format!("{}: another file has the name `{name}` too", place.display())));
+        }
+    }
+    Ok(documents)
+}
+
+/// The name and the document of a file. Members that it may not have are refused: they may be
+/// misspelt.
+fn checked(folder: &str, document: Value) -> Result<(String, Value), Failure> {
+    let parts: Vec<&str> = PARTS.iter().map(|part| part.member).collect();
+    let (naming, allowed): (&str, Vec<&str>) = match folder {
+        "apps" => ("name", vec!["name", "description"]),
+        "models" => ("name", [operations::MODEL_MEMBERS, &parts].concat()),
+        "actions" => ("actionId", operations::ACTION_MEMBERS.to_vec()),
+        "pipelines" => return Ok((check_definition(&document, "the file")?, complete(document))),
+        "bundles" => ("name", [operations::BUNDLE_MEMBERS, &["apps", "devices", "pipelines", "published"]].concat()),
+        _ => ("", operations::ROUTE_MEMBERS.to_vec()),
+    };
+    let members = document.as_object().ok_or_else(|| Failure::usage("it is no JSON object"))?;
+    if let Some(unknown) = members.keys().find(|name| !allowed.contains(&name.as_str())) {
+        let (unknown, allowed) = (printable(unknown), allowed.join(", "));
+        return Err(Failure::usage(format!("it has the member `{unknown}`; it may have: {allowed}")));
+    }
+    let name = text(&document, naming);
+    if !naming.is_empty() && name.is_empty() {
+        return Err(Failure::usage(format!("it has no `{naming}`")));
+    }
+    Ok((
+        name,
+        match folder {
+            "models" => models::of_file(document)?,
+            ROUTE => document,
+            _ => tidy(document),
+        },
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn file_names_are_plain_and_differ() {
+        let mut taken = BTreeSet::new();
+        for (name, expected) in [
+            ("../../etc/passwd", "models/etc-passwd.json"),
+            ("Roof ☂ 1", "models/roof---1.json"),
+            ("roof / 1", "models/roof---1-2.json"),
+            ("\u{1b}[31m", "models/31m.json"),
+            ("...", "models/unnamed.json"),
+        ] {
+            let path = file_name("models", name, &taken);
+            assert_eq!(path, expected);
+            taken.insert(path);
+        }
+    }
+}

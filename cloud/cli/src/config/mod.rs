@@ -1,0 +1,45 @@
+//! `hub export` and `hub import`: what a tenant is configured with, as files. A file names other
+//! objects by their names, so that it means the same in another tenant.
+
+mod files;
+mod import;
+mod models;
+mod names;
+mod state;
+
+pub use files::export;
+pub use import::import;
+
+use serde_json::Value;
+
+/// What files there are, in the order in which their objects are made.
+pub const FOLDERS: [&str; 5] = ["apps", "models", "actions", "pipelines", "bundles"];
+/// The one file that is no folder.
+pub const ROUTE: &str = "route";
+
+/// A document without the members that say nothing: absent, empty and false mean the same at the
+/// top of a document.
+pub fn tidy(document: Value) -> Value {
+    let Value::Object(mut members) = crate::diff::canonical(document) else { return Value::Null };
+    members.retain(|_, value| match value {
+        Value::Null | Value::Bool(false) => false,
+        Value::String(text) => !text.is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        _ => true,
+    });
+    Value::Object(members)
+}
+
+/// These members of a record.
+pub fn members(record: &Value, names: &[&str]) -> Value {
+    let member = |name: &&str| Some(((*name).to_owned(), record.get(*name)?.clone()));
+    Value::Object(names.iter().filter_map(member).collect())
+}
+
+pub fn text(record: &Value, name: &str) -> String {
+    match record.get(name) {
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Null) | None => String::new(),
+        Some(other) => other.to_string(),
+    }
+}

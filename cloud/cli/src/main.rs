@@ -1,0 +1,76 @@
+//! The `hub` program: reads the arguments, runs one command, and ends with a code that says how it
+//! went.
+
+mod apps;
+mod args;
+mod codes;
+mod config;
+mod connect;
+mod devices;
+mod diff;
+mod events;
+mod failure;
+mod hubs;
+mod login;
+mod pipelines;
+mod profiles;
+mod rollouts;
+mod tenants;
+mod terminal;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+
+use args::{Args, Command};
+use failure::Failure;
+
+fn main() -> ExitCode {
+    // Wrong usage ends here, with code 2.
+    let mut args = Args::parse();
+    args.global.api_key = std::env::var("HUB_API_KEY").ok().filter(|key| !key.is_empty());
+    // One TLS and crypto provider for the whole process.
+    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+    // One thread beside the first: Ctrl-C is heard while the output waits for its reader.
+    let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            eprintln!("hub: cannot start: {error}; check the limits of this user (ulimit -n)");
+            return ExitCode::from(failure::FAILED);
+        }
+    };
+    match runtime.block_on(run(args)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure { exit_code, message }) => {
+            if !message.is_empty() {
+                eprintln!("hub: {message}");
+            }
+            ExitCode::from(exit_code)
+        }
+    }
+}
+
+async fn run(args: Args) -> Result<(), Failure> {
+    let global = args.global;
+    match args.command {
+        Command::Login(options) => login::log_in(&global, options).await,
+        Command::Register(options) => login::register(&global, &options).await,
+        Command::Logout => login::log_out(&global).await,
+        Command::Tenants(options) => tenants::run(&global, options).await,
+        Command::Hubs(command) => hubs::run(&global, command).await,
+        Command::Codes(command) => codes::run(&global, command).await,
+        Command::Devices(command) => devices::run(&global, command).await,
+        Command::Events(command) => events::run(&global, command).await,
+        Command::Apps(command) => apps::run(&global, command).await,
+        Command::Install(options) => apps::install(&global, &options).await,
+        Command::Rollout(command) => rollouts::run(&global, command).await,
+        Command::Pipelines(command) => pipelines::run(&global, command).await,
+        Command::Export(options) => config::export(&global, &options).await,
+        Command::Import(options) => config::import(&global, &options).await,
+        Command::Completions { shell } => {
+            let mut text = Vec::new();
+            clap_complete::generate(shell, &mut Args::command(), "hub", &mut text);
+            terminal::print(&String::from_utf8_lossy(&text))
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! `hub rollout`: shows, halts and resumes rollouts of agent updates.
+
+use hub_client::{Client, Operation, Policy, operations};
+use serde_json::Value;
+
+use crate::args::{Global, RolloutCommand, RolloutOptions};
+use crate::connect::{as_person, in_tenant};
+use crate::failure::Failure;
+use crate::terminal::{Table, confirm, note, print_json, printable, state};
+
+pub async fn run(global: &Global, command: RolloutCommand) -> Result<(), Failure> {
+    match command {
+        RolloutCommand::Status { platform } => status(global, platform).await,
+        RolloutCommand::Halt(options) => {
+            let operation = match options.platform {
+                true => &operations::HALT_PLATFORM_ROLLOUT,
+                false => &operations::HALT_ROLLOUT,
+            };
+            let what = "No further hub begins the update. Hubs that have begun it finish.";
+            change(global, &options, operation, what).await
+        }
+        RolloutCommand::Resume(options) => {
+            let operation = match options.platform {
+                true => &operations::RESUME_PLATFORM_ROLLOUT,
+                false => &operations::RESUME_ROLLOUT,
+            };
+            let what = "Further hubs begin the update. Failures so far do not halt the rollout any more.";
+            change(global, &options, operation, what).await
+        }
+    }
+}
+
+/// A client, and the list of policies that it reads.
+async fn connect(global: &Global, platform: bool) -> Result<(Client, &'static Operation), Failure> {
+    Ok(match platform {
+        true => (as_person(global).await?, &operations::PLATFORM_POLICIES),
+        false => (in_tenant(global).await?, &operations::POLICIES),
+    })
+}
+
+async fn status(global: &Global, platform: bool) -> Result<(), Failure> {
+    let (client, policies) = connect(global, platform).await?;
+    let records: Vec<Value> = client.list(policies.call()).await?;
+    if global.json {
+        return print_json(&Value::Array(records));
+    }
+    table(records)?.print("There are no update policies; docs/operating.md tells how to make one.")
+}
+
+fn table(records: Vec<Value>) -> Result<Table, Failure> {
+    let mut table = Table::new(&["POLICY", "SCOPE", "VERSION", "STATE", "HUBS", "DONE", "FAILED", "SILENT", "REASON"]);
+    for record in records {
+        let policy: Policy = serde_json::from_value(record)?;
+        let scope = match policy.hub_uuid {
+            Some(hub) => format!("{} {hub}", printable(&policy.scope)),
+            None => printable(&policy.scope),
+        };
+        if policy.rollouts.is_empty() {
+            let version = policy.version.unwrap_or_else(|| format!("latest of {}", policy.channel));
+            let automatic = if policy.auto_update { "waiting" } else { "off" };
+            table.row(vec![policy.policy_uuid.to_string(), scope, printable(&version), automatic.to_owned()]);
+            continue;
+        }
+        for rollout in policy.rollouts {
+            table.row(vec![
+                policy.policy_uuid.to_string(),
+                scope.clone(),
+                printable(&format!("{} {}", rollout.version, rollout.architecture)),
+                state(&rollout.state),
+                format!("{} ({} %)", rollout.started, rollout.percent),
+                rollout.succeeded.to_string(),
+                rollout.failed.to_string(),
+                rollout.silent.to_string(),
+                printable(&rollout.reason.unwrap_or_default()),
+            ]);
+        }
+    }
+    Ok(table)
+}
+
+async fn change(
+    global: &Global,
+    options: &RolloutOptions,
+    operation: &'static Operation,
+    what: &str,
+) -> Result<(), Failure> {
+    let (client, policies) = connect(global, options.platform).await?;
+    let policy = match options.policy {
+        Some(policy) => policy,
+        None => {
+            let policies: Vec<Policy> = client.list(policies.call()).await?;
+            let mut rolled_out = policies.iter().filter(|policy| !policy.rollouts.is_empty());
+            match (rolled_out.next(), rolled_out.next()) {
+                (Some(policy), None) => policy.policy_uuid,
+                (None, _) => return Err(Failure::failed("no policy has a rollout; run `hub rollout status`")),
+                (Some(_), Some(_)) => {
+                    return Err(Failure::usage(
+                        "several policies have a rollout; give one that `hub rollout status` shows",
+                    ));
+                }
+            }
+        }
+    };
+    confirm(&format!("Policy {policy}: {what}"), options.consent.yes)?;
+    let changed: Value = client.call(operation.call().path("policyUuid", policy)).await?;
+    if global.json {
+        return print_json(&changed);
+    }
+    note("Done.");
+    table(vec![changed])?.print("")
+}
