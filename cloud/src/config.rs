@@ -194,6 +194,14 @@ impl Config {
         longest.as_secs().cast_signed() + 3600
     }
 
+    /// Where people reach the service, if that is known: a service for one machine is reached where
+    /// it listens. It is never taken from a request, whose sender could name a host of their own.
+    pub fn own_url(&self) -> Option<String> {
+        let scheme = if self.is_https() { "https" } else { "http" };
+        let local = || self.listen.ip().is_loopback().then(|| format!("{scheme}://{}", self.listen));
+        self.public_url.clone().or_else(local)
+    }
+
     /// Whether the database is a file.
     pub fn is_sqlite(&self) -> bool {
         self.database_url.expose_secret().starts_with("sqlite:")
@@ -279,6 +287,7 @@ impl Config {
             flags.oidc_issuer.or(file.oidc_issuer),
             flags.oidc_audience.or(file.oidc_audience),
             flags.oidc_client_id.or(file.oidc_client_id),
+            flags.oidc_client_secret.or(file.oidc_client_secret),
             flags.oidc_roles_claim.or(file.oidc_roles_claim),
         )?;
         let builtin_login = flags.builtin_login.or(file.builtin_login).unwrap_or(true);

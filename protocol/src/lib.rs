@@ -14,6 +14,8 @@ pub mod pace;
 pub mod patterns;
 pub mod release;
 pub mod scan_config;
+#[cfg(feature = "signing")]
+pub mod signing;
 pub mod telemetry;
 mod text_enum;
 pub mod time;

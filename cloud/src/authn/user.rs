@@ -10,6 +10,7 @@ use uuid::Uuid;
 use super::keys::ISSUER;
 use super::{Authn, api_key, oidc};
 use crate::audit::{Actor, Author};
+use crate::config::Config;
 use crate::error::{Error, Result};
 
 pub const AUDIENCE: &str = "hub-cloud/users";
@@ -31,6 +32,9 @@ pub struct UserClaims {
     /// The user's default persona. Inside a tenant, the persona of that tenant is looked up.
     pub persona_uuid: PersonaUuid,
     pub roles: Vec<String>,
+    /// The external issuer at which the person signed in, if not here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    idp: Option<String>,
 }
 
 /// A person whose token is valid.
@@ -58,8 +62,15 @@ impl From<&User> for Author {
     }
 }
 
-/// Issues an access token for a login and returns it with its expiry.
-pub fn issue(authn: &Authn, user: &User, login_uuid: Uuid, now: Timestamp) -> Result<(String, Timestamp)> {
+/// Issues an access token for a login and returns it with its expiry. `idp` is the external issuer
+/// at which the person signed in, if not here.
+pub fn issue(
+    authn: &Authn,
+    user: &User,
+    login_uuid: Uuid,
+    idp: Option<&str>,
+    now: Timestamp,
+) -> Result<(String, Timestamp)> {
     let expires_at = Timestamp::from_micros(now.plus_secs(LIFETIME_SECS).as_secs() * 1_000_000);
     let roles = if user.is_platform_admin { vec![PLATFORM_ADMIN.to_owned()] } else { Vec::new() };
     let claims = UserClaims {
@@ -73,8 +84,18 @@ pub fn issue(authn: &Authn, user: &User, login_uuid: Uuid, now: Timestamp) -> Re
         user_uuid: user.user_uuid,
         persona_uuid: user.persona_uuid,
         roles,
+        idp: idp.map(str::to_owned),
     };
     Ok((authn.keys.sign(&claims, now)?, expires_at))
+}
+
+/// Whether people may log in this way: with a password here, or at this external issuer.
+pub fn is_way_in(config: &Config, idp: Option<&str>) -> bool {
+    match (idp, &config.oidc) {
+        (None, _) => config.builtin_login,
+        (Some(idp), Some(oidc)) => idp == oidc.issuer,
+        (Some(_), None) => false,
+    }
 }
 
 /// Verifies the bearer token of a person: signature, issuer, audience and expiry. Whether its login
@@ -87,11 +108,8 @@ pub async fn verify(authn: &Authn, parts: &Parts) -> Result<User> {
     {
         return oidc.verify(&authn.core, token, now).await;
     }
-    if !authn.core.config.builtin_login {
-        return Err(super::invalid_token());
-    }
     let claims = authn.keys.verify_user(&authn.core.db, now, token).await?;
-    if claims.exp <= now.as_secs() {
+    if claims.exp <= now.as_secs() || !is_way_in(&authn.core.config, claims.idp.as_deref()) {
         return Err(super::invalid_token());
     }
     let is_platform_admin = claims.roles.iter().any(|role| role == PLATFORM_ADMIN);

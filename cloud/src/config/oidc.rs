@@ -1,5 +1,7 @@
 //! The settings of an external issuer of user tokens.
 
+use secrecy::SecretString;
+
 use super::ConfigError;
 
 /// The external issuer of user tokens.
@@ -8,8 +10,10 @@ pub struct OidcConfig {
     /// Compared byte by byte with `iss`.
     pub issuer: String,
     pub audience: String,
-    /// Used by `hub-cloud login` only.
+    /// Without it nobody signs in with a browser, or with `hub-cloud login`.
     pub client_id: Option<String>,
+    /// Used by the service only.
+    pub client_secret: Option<SecretString>,
     /// Path of the claim that lists roles.
     pub roles_claim: Vec<String>,
 }
@@ -18,17 +22,25 @@ pub fn oidc(
     issuer: Option<String>,
     audience: Option<String>,
     client_id: Option<String>,
+    client_secret: Option<String>,
     roles_claim: Option<String>,
 ) -> Result<Option<OidcConfig>, ConfigError> {
     let (issuer, audience) = match (issuer, audience) {
         (Some(issuer), Some(audience)) => (issuer, audience),
         (Some(_), None) => return Err(ConfigError("oidc-issuer is set without oidc-audience; set both".into())),
-        (None, None) if client_id.is_none() && roles_claim.is_none() => return Ok(None),
+        (None, None) if client_id.is_none() && client_secret.is_none() && roles_claim.is_none() => return Ok(None),
         (None, _) => {
-            let message = "oidc-audience, oidc-client-id and oidc-roles-claim need oidc-issuer; set it, or remove them";
+            let message = "oidc-audience, oidc-client-id, oidc-client-secret and oidc-roles-claim need oidc-issuer; \
+                           set it, or remove them";
             return Err(ConfigError(message.into()));
         }
     };
+    if client_secret.is_some() && client_id.is_none() {
+        return Err(ConfigError("oidc-client-secret is set without oidc-client-id; set both".into()));
+    }
+    if client_secret.as_ref().is_some_and(|secret| secret.trim().is_empty()) {
+        return Err(ConfigError("oidc-client-secret is empty; set it, or remove it".into()));
+    }
     // Without TLS an attacker on the path could replace the issuer's keys and forge tokens.
     let is_loopback = |url: &reqwest::Url| matches!(url.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"));
     match reqwest::Url::parse(&issuer) {
@@ -43,6 +55,7 @@ pub fn oidc(
         issuer,
         audience,
         client_id,
+        client_secret: client_secret.map(SecretString::from),
         roles_claim: roles_claim.split('.').map(str::to_owned).collect(),
     }))
 }

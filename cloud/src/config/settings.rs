@@ -167,9 +167,14 @@ pub struct Settings {
     #[arg(long, global = true, env = "HUB_CLOUD_OIDC_AUDIENCE", value_name = "TEXT")]
     pub oidc_audience: Option<String>,
 
-    /// Client id of `hub-cloud login` at the issuer
+    /// Client id at the issuer: of the service, so that people can sign in with a browser, or of
+    /// `hub-cloud login`
     #[arg(long, global = true, env = "HUB_CLOUD_OIDC_CLIENT_ID", value_name = "TEXT")]
     pub oidc_client_id: Option<String>,
+
+    /// Secret of that client, if the issuer gave the service one
+    #[arg(long, global = true, env = "HUB_CLOUD_OIDC_CLIENT_SECRET", hide_env_values = true, value_name = "SECRET")]
+    pub oidc_client_secret: Option<String>,
 
     /// Claim of the issuer's tokens that lists roles; a dot selects a member of an object [default:
     /// roles]

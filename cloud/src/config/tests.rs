@@ -61,6 +61,7 @@ fn error_of_an_invalid_value_names_its_key() {
         ("oidc-issuer = 'http://login.example.com'\noidc-audience = 'x'", "oidc-issuer"),
         ("oidc-issuer = 'http://127.0.0.1.example.com'\noidc-audience = 'x'", "oidc-issuer"),
         ("oidc-audience = 'x'", "oidc-issuer"),
+        ("oidc-client-secret = 'x'", "oidc-issuer"),
         ("builtin-login = false", "builtin-login"),
         ("smtp-url = 'smtp://localhost'", "mail-from"),
         ("smtp-url = 'http://localhost'\nmail-from = 'a@example.com'", "smtp-url"),

@@ -223,6 +223,18 @@ const VERSIONS: &[Version] = &[
         postgres: include_str!("../../../migrations/postgres/0037_device_commands.sql"),
         sqlite: include_str!("../../../migrations/sqlite/0037_device_commands.sql"),
     },
+    Version {
+        number: 38,
+        name: "browser sessions",
+        postgres: include_str!("../../../migrations/postgres/0038_browser_sessions.sql"),
+        sqlite: include_str!("../../../migrations/sqlite/0038_browser_sessions.sql"),
+    },
+    Version {
+        number: 39,
+        name: "floor_plans",
+        postgres: include_str!("../../../migrations/postgres/0039_floor_plans.sql"),
+        sqlite: include_str!("../../../migrations/sqlite/0039_floor_plans.sql"),
+    },
 ];
 
 fn migrator(text: impl Fn(&Version) -> &'static str) -> Migrator {

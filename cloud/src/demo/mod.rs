@@ -106,6 +106,7 @@ pub fn config(mut settings: Settings, file: Option<&Path>) -> Result<Config, Con
         ("oidc-issuer", settings.oidc_issuer.is_some()),
         ("oidc-audience", settings.oidc_audience.is_some()),
         ("oidc-client-id", settings.oidc_client_id.is_some()),
+        ("oidc-client-secret", settings.oidc_client_secret.is_some()),
         ("oidc-roles-claim", settings.oidc_roles_claim.is_some()),
         ("smtp-url", settings.smtp_url.is_some()),
         ("mail-from", settings.mail_from.is_some()),

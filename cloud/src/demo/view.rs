@@ -195,7 +195,7 @@ impl Facts {
     fn lines(&self) -> Vec<String> {
         let Self { url, email, password, tenant_uuid, dir, source, receiver } = self;
         let mut lines = vec![
-            format!("service   {url}    API {url}/docs"),
+            format!("service   {url}    console {url}/console    API {url}/docs"),
             format!("account   {email}    password {password}"),
             format!("tenant    {tenant_uuid}"),
             format!("source    {source}"),
@@ -369,7 +369,12 @@ mod tests {
     fn line_output_prints_each_line_once() {
         let mut view = view();
         let first = view.take_new_lines();
-        assert!(first.contains("http://127.0.0.1:8080/docs") && first.contains("env.sh"), "{first}");
+        assert!(
+            first.contains("http://127.0.0.1:8080/console")
+                && first.contains("http://127.0.0.1:8080/docs")
+                && first.contains("env.sh"),
+            "{first}"
+        );
         view.update(Update::Events(vec![event(1, "a"), event(2, "b")]));
         view.update(Update::Error("away".into()));
         view.update(Update::Error("away".into()));

@@ -27,6 +27,7 @@ pub mod device_query;
 pub mod diagnostics;
 pub mod end_users;
 pub mod external_endpoints;
+pub mod floor_plans;
 pub mod hub_release;
 pub mod hubs;
 pub mod invitations;

@@ -44,6 +44,14 @@ pub async fn read_json(request: Request, held: &mut Held) -> Result<Bytes> {
     read(request, MAX_JSON_BYTES, held).await
 }
 
+/// Reads a body of any type that is not compressed. Its memory is `held`.
+pub async fn read_file(request: Request, limit: usize, held: &mut Held) -> Result<Bytes> {
+    if encoding(request.headers())? != Encoding::Identity {
+        return Err(compression_not_accepted());
+    }
+    read(request, limit, held).await
+}
+
 fn compression_not_accepted() -> Error {
     Error::new(
         StatusCode::UNSUPPORTED_MEDIA_TYPE,

@@ -5,7 +5,7 @@
 //! party.
 
 use std::convert::Infallible;
-use std::io::Write;
+use std::io::{Read, Write};
 
 use aide::OperationInput;
 use axum::body::{Body, HttpBody};
@@ -121,6 +121,13 @@ pub fn gzip(plain: &[u8]) -> Bytes {
     let mut encoder = flate2::write::GzEncoder::new(Vec::with_capacity(plain.len() / 4), flate2::Compression::new(5));
     let _ = encoder.write_all(plain);
     encoder.finish().unwrap_or_default().into()
+}
+
+/// For files that are part of the program, which are whole.
+pub fn gunzip(packed: &[u8]) -> Bytes {
+    let mut plain = Vec::with_capacity(packed.len() * 4);
+    let _ = flate2::read::GzDecoder::new(packed).read_to_end(&mut plain);
+    plain.into()
 }
 
 pub fn zstd(plain: &[u8]) -> Option<Bytes> {

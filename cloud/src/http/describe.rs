@@ -63,7 +63,7 @@ pub const FAILURES: [Failure; 18] = [
 ];
 
 /// Name, JSON type and description of the headers that operations reference.
-pub const HEADERS: [(&str, &str, &str); 16] = [
+pub const HEADERS: [(&str, &str, &str); 17] = [
     ("Accept-Ranges", "string", "`bytes`: the file can be fetched in pieces with `Range`."),
     (
         "Cache-Control",
@@ -79,6 +79,7 @@ pub const HEADERS: [(&str, &str, &str); 16] = [
     ("RateLimit-Remaining", "integer", "Requests left in the current minute."),
     ("RateLimit-Reset", "integer", "Seconds until the next minute begins."),
     ("Retry-After", "integer", "Seconds to wait before the next attempt."),
+    ("Set-Cookie", "string", "A cookie that scripts cannot read, to keep or to forget."),
     ("WWW-Authenticate", "string", "The scheme of the required credential."),
     ("X-Accel-Buffering", "string", "`no`: proxies must forward events at once."),
     ("X-Request-Id", "string", "The id of the request, which the service's log has too."),

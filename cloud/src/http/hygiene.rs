@@ -31,11 +31,30 @@ const PAIR_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'sel
                            base-uri 'none'; form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'; \
                            trusted-types 'none'";
 
+/// Pages that say in words what became of something.
+const TOLD_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; \
+                           frame-ancestors 'none'";
+
+/// The console runs its own files alone, its worker among them, and makes markup of its own
+/// templates alone: the two policies for trusted types are that of its framework, and the one that
+/// starts the worker. It sends nothing elsewhere.
+const CONSOLE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
+                              base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; \
+                              trusted-types svelte-trusted-html hub-console-worker";
+
+/// Images that people have uploaded: whatever they are, they run nothing, also where a browser
+/// opens them by themselves.
+const IMAGE_POLICY: &str = "default-src 'none'; frame-ancestors 'none'; sandbox";
+
 /// The content security policy for the responses of this path.
 pub fn content_policy(path: &str) -> &'static str {
     match path {
         "/docs" => DOCS_POLICY,
         "/app/pair" => PAIR_POLICY,
+        "/auth/oidc/callback" | "/auth/supplier-link/callback" => TOLD_POLICY,
+        "/console" => CONSOLE_POLICY,
+        path if path.starts_with("/console/") => CONSOLE_POLICY,
+        path if path.starts_with("/tenant/floor-plans/") => IMAGE_POLICY,
         _ => API_POLICY,
     }
 }
@@ -55,8 +74,8 @@ pub fn secure(response: &mut Response, policy: &'static str, is_https: bool) {
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
 }
 
-/// Pages of the configured origins may call with any credential they hold. No credential is a
-/// cookie, so the browser adds none.
+/// Pages of the configured origins may call with any credential they hold. Cookies are not among
+/// them: browsers add none, and what reads one refuses other origins.
 pub fn cors(core: &Core) -> CorsLayer {
     const REQUEST_HEADERS: [HeaderName; 8] = [
         header::AUTHORIZATION,
@@ -97,8 +116,16 @@ pub fn time_limit(path: &str) -> Duration {
 
 /// What is served also while the disk is full, of the requests that bring something: it adds little
 /// or nothing, and people and hubs depend on it.
-const ALWAYS_SERVED: [&str; 6] =
-    ["/auth/login", "/auth/logout", "/auth/password", "/auth/password/reset", "/auth/refresh", "/v1/hubs/refresh"];
+const ALWAYS_SERVED: [&str; 8] = [
+    "/auth/login",
+    "/auth/logout",
+    "/auth/password",
+    "/auth/password/reset",
+    "/auth/refresh",
+    "/auth/session",
+    "/auth/session/refresh",
+    "/v1/hubs/refresh",
+];
 /// The same for the ends of paths: what ends something, or what makes room.
 const ALWAYS_SERVED_ENDS: [&str; 9] =
     ["/abort", "/block", "/cancel", "/halt", "/limits", "/reject", "/release", "/revoke", "/unblock"];

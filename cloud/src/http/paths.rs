@@ -216,6 +216,13 @@ pub struct DeviceVersionPath {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+pub struct FloorPlanPath {
+    /// The id of the floor plan.
+    pub floor_plan_uuid: Uuid,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct ExternalEndpointPath {
     /// The id of the external endpoint.
     pub id: Uuid,

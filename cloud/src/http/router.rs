@@ -11,13 +11,13 @@ use serde_json::Value;
 use tower_http::catch_panic::CatchPanicLayer;
 
 use super::openapi::Documentation;
-use super::{health, hygiene, middleware, openapi};
+use super::{console, health, hygiene, middleware, openapi};
 use crate::app::App;
 use crate::domain::{
     account_deletion, account_export, accounts, api_keys, audit_logs, billing, ble, ble_reprocess, ble_routes, bundles,
     certificates, claim_codes, consent, dashboard, desired_state, device_catalog, device_commands, device_history,
-    device_instances, device_pages, device_query, diagnostics, end_users, external_endpoints, hub_release, hubs,
-    invitations, jobs, notices, pairing, partner_projects, pipelines, registration_events, releases, scan_config,
+    device_instances, device_pages, device_query, diagnostics, end_users, external_endpoints, floor_plans, hub_release,
+    hubs, invitations, jobs, notices, pairing, partner_projects, pipelines, registration_events, releases, scan_config,
     setup_delegations, simulator, streams, supplier_links, supplier_oauth, telemetry, tenant_deletion, tenants,
     transfers, unknown_advertisers, update_policies,
 };
@@ -27,6 +27,7 @@ fn routes() -> ApiRouter<App> {
     ApiRouter::new()
         .merge(health::routes())
         .merge(openapi::routes())
+        .merge(console::routes())
         .merge(accounts::http::routes())
         .merge(tenants::http::routes())
         .merge(tenant_deletion::http::routes())
@@ -56,6 +57,7 @@ fn routes() -> ApiRouter<App> {
         .merge(end_users::http::routes())
         .merge(device_commands::http::routes())
         .merge(external_endpoints::http::routes())
+        .merge(floor_plans::http::routes())
         .merge(releases::http::routes())
         .merge(jobs::http::routes())
         .merge(update_policies::http::routes())

@@ -16,7 +16,8 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::issuer::{self, Issuer};
+use crate::authn::oidc::client::{self, Issuer};
+use crate::authn::oidc::redirect::Parameters;
 
 /// Time for the browser to fetch the final page.
 const FINAL_PAGE_TIMEOUT: Duration = Duration::from_secs(2);
@@ -51,16 +52,6 @@ struct ExpectedRedirect {
     sends_iss: bool,
     redirects: mpsc::Sender<Redirect>,
     is_received: AtomicBool,
-}
-
-/// The parameters of the redirect (RFC 6749, 4.1.2; RFC 9207).
-#[derive(Default)]
-struct Parameters {
-    state: Option<String>,
-    code: Option<String>,
-    iss: Option<String>,
-    error: Option<String>,
-    error_description: Option<String>,
 }
 
 impl Callback {
@@ -124,7 +115,7 @@ async fn receive(State(expected): State<Arc<ExpectedRedirect>>, RawQuery(query):
     if expected.is_received.swap(true, Ordering::Relaxed) {
         return page(StatusCode::CONFLICT, "This login is complete already; see the terminal.");
     }
-    let code = parameters.code(&expected);
+    let code = code_of(parameters, &expected);
     let (sender, receiver) = oneshot::channel();
     let _ = expected.redirects.send(Redirect { code, page: Page(sender) }).await;
     match receiver.await {
@@ -133,43 +124,19 @@ async fn receive(State(expected): State<Arc<ExpectedRedirect>>, RawQuery(query):
     }
 }
 
-impl Parameters {
-    /// Parses the query. A repeated parameter is an error (RFC 6749, 3.1).
-    fn read(query: &str) -> Result<Self, ()> {
-        let mut parameters = Self::default();
-        for (name, value) in form_urlencoded::parse(query.as_bytes()) {
-            let field = match &*name {
-                "state" => &mut parameters.state,
-                "code" => &mut parameters.code,
-                "iss" => &mut parameters.iss,
-                "error" => &mut parameters.error,
-                "error_description" => &mut parameters.error_description,
-                _ => continue,
-            };
-            if field.replace(value.into_owned()).is_some() {
-                return Err(());
-            }
-        }
-        Ok(parameters)
+fn code_of(parameters: Parameters, expected: &ExpectedRedirect) -> Result<String, String> {
+    if !parameters.is_from(&expected.issuer, expected.sends_iss) {
+        return Err(
+            "another issuer redirected the browser and its code was ignored; run `hub-cloud login` again".to_owned()
+        );
     }
-
-    fn code(self, expected: &ExpectedRedirect) -> Result<String, String> {
-        let is_from_issuer = match &self.iss {
-            Some(iss) => *iss == expected.issuer,
-            None => !expected.sends_iss,
-        };
-        if !is_from_issuer {
-            return Err("another issuer redirected the browser and its code was ignored; run `hub-cloud login` again"
-                .to_owned());
+    match (parameters.error, parameters.code) {
+        (Some(error), _) => {
+            let reason = client::refusal(&error, parameters.error_description.as_deref());
+            Err(format!("{} refused the login: {reason}", expected.issuer))
         }
-        match (self.error, self.code) {
-            (Some(error), _) => {
-                let reason = issuer::refusal(&error, self.error_description.as_deref());
-                Err(format!("{} refused the login: {reason}", expected.issuer))
-            }
-            (None, Some(code)) if !code.is_empty() => Ok(code),
-            _ => Err(format!("{} redirected the browser without a code; run `hub-cloud login` again", expected.issuer)),
-        }
+        (None, Some(code)) if !code.is_empty() => Ok(code),
+        _ => Err(format!("{} redirected the browser without a code; run `hub-cloud login` again", expected.issuer)),
     }
 }
 

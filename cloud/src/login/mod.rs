@@ -4,7 +4,6 @@
 //! `--print-token`.
 
 mod callback;
-mod issuer;
 mod session;
 
 use std::io::Write;
@@ -14,11 +13,10 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hub_protocol::Timestamp;
-use sha2::{Digest, Sha256};
 
+use crate::authn::oidc::client::{Issuer, LoginRequest};
 use crate::config::{Config, OidcConfig};
 use callback::Callback;
-use issuer::{Issuer, LoginRequest};
 use session::{Session, Store};
 
 /// Time for the user to complete the login in the browser.
@@ -100,17 +98,16 @@ async fn log_in(
     let issuer = Issuer::find(&oidc.issuer).await?;
     let mut callback = Callback::listen(&issuer).await?;
     let (verifier, nonce) = (secret(), secret());
-    let login = LoginRequest { client_id, audience: &oidc.audience, scope };
-    let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(verifier.as_bytes()));
+    let login = LoginRequest { client_id, client_secret: None, audience: &oidc.audience, scope };
     let redirect_uri = callback.redirect_uri();
-    let url = issuer.login_url(&login, &redirect_uri, callback.state(), &nonce, &challenge)?;
+    let url = issuer.login_url(&login, &redirect_uri, callback.state(), &nonce, &verifier)?;
     eprintln!("To log in, open this page in a browser on this machine:\n\n  {url}\n");
     open_browser(url.as_str());
     let redirect = tokio::time::timeout(LOGIN_TIMEOUT, callback.redirect()).await;
     let redirect = redirect.map_err(|_| "no login within five minutes; run `hub-cloud login` again".to_owned())?;
     let outcome = async {
         let code = redirect.code?;
-        let tokens = issuer.redeem(&login, &code, &redirect_uri, &verifier).await?;
+        let tokens = issuer.redeem(&login, &code, &redirect_uri, &verifier).await.map_err(again)?;
         issuer.check_id_token(&login, &tokens, &nonce, now()).await?;
         let session = Session::new(&oidc.issuer, &login, tokens, now())?;
         store.lock()?.write(&session)?;
@@ -145,9 +142,18 @@ async fn token(store: &Store, oidc: Option<&OidcConfig>, now: &impl Fn() -> Time
         return Ok(session.access_token().to_owned());
     }
     let issuer = Issuer::find(session.issuer()).await?;
-    let session = issuer.refresh(session, now()).await?;
+    let Some(refresh_token) = session.refresh_token() else {
+        let reason = "the access token has expired and the issuer sent no refresh token";
+        return Err(again(reason.to_owned()).into());
+    };
+    let tokens = issuer.refresh(&session.login_request(), refresh_token).await.map_err(again)?;
+    let session = session.refreshed(tokens, now())?;
     locked.write(&session)?;
     Ok(session.access_token().to_owned())
+}
+
+fn again(reason: String) -> String {
+    format!("{reason}; run `hub-cloud login` again")
 }
 
 /// 256 random bits as URL-safe text.

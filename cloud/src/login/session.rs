@@ -12,7 +12,7 @@ use hub_protocol::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::issuer::{LoginRequest, Tokens};
+use crate::authn::oidc::client::{LoginRequest, Tokens};
 use crate::config::OidcConfig;
 
 /// Lifetime of a token for which neither the token nor the issuer states an expiry.
@@ -90,7 +90,8 @@ impl Session {
     }
 
     pub fn login_request(&self) -> LoginRequest<'_> {
-        LoginRequest { client_id: &self.client_id, audience: &self.audience, scope: &self.scope }
+        let Self { client_id, audience, scope, .. } = self;
+        LoginRequest { client_id, client_secret: None, audience, scope }
     }
 
     /// Whether the access token is still valid at `time`.

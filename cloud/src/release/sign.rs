@@ -3,10 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use hub_protocol::release::{AppRun, Distrust, ReleaseKind, ReleaseManifest, parse};
-use minisign::{SecretKey, SecretKeyBox};
+use hub_protocol::signing::{self, secret_key};
+use minisign::SecretKey;
 
 use super::{Failure, Result, failed, manifest_of, password, signature_of, size_and_digest, write_atomically};
 
@@ -151,30 +150,15 @@ fn read_app(path: &Path) -> Result<AppRun> {
 
 fn read_key(path: &Path, password: Option<String>) -> Result<SecretKey> {
     let text = std::fs::read_to_string(path).map_err(|error| failed(path, format!("cannot read: {error}")))?;
-    let Some(password) = password else {
-        let key = SecretKeyBox::from(text.clone()).into_unencrypted_secret_key();
-        return key.or_else(|error| without_checksum(&text).ok_or(error)).map_err(|error| {
-            failed(path, format!("cannot open the key without a password; add --password-stdin: {error}"))
-        });
+    let how = match &password {
+        Some(_) => "with this password",
+        None => "without a password; add --password-stdin",
     };
-    let key = SecretKeyBox::from(text).into_secret_key(Some(password));
-    key.map_err(|error| failed(path, format!("cannot open the key with this password: {error}")))
+    secret_key(&text, password).map_err(|error| failed(path, format!("cannot open the key {how}: {error}")))
 }
 
-/// Reads a key without a password as the minisign program writes it: with an empty checksum, which
-/// the library rejects as corrupt.
-fn without_checksum(text: &str) -> Option<SecretKey> {
-    let bytes = STANDARD.decode(text.lines().nth(1)?.trim()).ok()?;
-    let (_, checksum) = bytes.split_last_chunk::<32>()?;
-    let key = SecretKey::from_bytes(&bytes).ok()?;
-    (*checksum == [0; 32] && !key.is_encrypted()).then_some(key)
-}
-
-fn signature(key: &SecretKey, text: &str, path: &Path) -> minisign::Result<String> {
+fn signature(key: &SecretKey, text: &str, path: &Path) -> std::result::Result<String, String> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-    let name = path.file_name().unwrap_or_default().to_string_lossy().replace(char::is_control, "?");
-    let trusted = format!("timestamp:{now}\tfile:{name}\thashed");
-    let signature =
-        minisign::sign(None, key, text.as_bytes(), Some(&trusted), Some("signature of a release's manifest"))?;
-    Ok(signature.into_string())
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    signing::sign(key, text, &name, i64::try_from(now).unwrap_or(i64::MAX))
 }

@@ -333,7 +333,12 @@ pub fn random<const N: usize>() -> [u8; N] {
 /// The hash that a token or code is looked up by. These have at least 80 random bits, so a plain
 /// hash is sufficient.
 pub fn hash(token: &str) -> Vec<u8> {
-    Sha256::digest(token.as_bytes()).to_vec()
+    digest(token.as_bytes())
+}
+
+/// The SHA-256 digest of what need not be secret.
+pub fn digest(bytes: &[u8]) -> Vec<u8> {
+    Sha256::digest(bytes).to_vec()
 }
 
 #[cfg(test)]

@@ -27,7 +27,10 @@ pub fn address_of(text: &str) -> Option<Address> {
     let mut address = Address::default();
     let mut parts = text.split(':');
     for byte in &mut address {
-        *byte = u8::from_str_radix(parts.next().filter(|part| part.len() == 2)?, 16).ok()?;
+        let part = parts.next().filter(|part| part.len() == 2)?;
+        // The conversion itself accepts a sign.
+        let digits = part.bytes().all(|digit| digit.is_ascii_hexdigit());
+        *byte = digits.then(|| u8::from_str_radix(part, 16).ok()).flatten()?;
     }
     parts.next().is_none().then_some(address)
 }
@@ -50,6 +53,16 @@ pub fn address_type_of(text: Option<&str>) -> Option<AddressType> {
 mod tests {
     use super::*;
     use crate::library::read;
+
+    #[test]
+    fn an_address_has_six_bytes_of_two_digits() {
+        assert_eq!(address_of("C4:11:22:33:44:5f"), Some([0xC4, 0x11, 0x22, 0x33, 0x44, 0x5F]));
+        for text in
+            ["", "C4:11:22:33:44", "C4:11:22:33:44:55:66", "+A:11:22:33:44:55", "C4-11-22-33-44-55", "C4:11:22:33:44:5"]
+        {
+            assert_eq!(address_of(text), None, "{text}");
+        }
+    }
 
     #[test]
     fn an_advertisement_is_read() {

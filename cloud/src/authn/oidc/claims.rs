@@ -151,6 +151,7 @@ mod tests {
             issuer: "https://login.example.com".to_owned(),
             audience: "https://hubs.example.com".to_owned(),
             client_id: None,
+            client_secret: None,
             roles_claim: vec!["realm_access".to_owned(), "roles".to_owned()],
         };
         let mut claims =

@@ -22,6 +22,7 @@ pub struct Discovery {
     pub authorization_endpoint: Option<String>,
     pub token_endpoint: Option<String>,
     pub code_challenge_methods_supported: Option<Vec<String>>,
+    pub token_endpoint_auth_methods_supported: Option<Vec<String>>,
     #[serde(default)]
     pub authorization_response_iss_parameter_supported: bool,
 }

@@ -4,10 +4,13 @@
 //! issuer is unreachable.
 
 mod claims;
+pub mod client;
 pub mod discovery;
-pub mod id_token;
+mod id_token;
 mod key_set;
+pub mod redirect;
 mod remote_keys;
+mod sign_in;
 mod users;
 
 use base64::Engine;
@@ -18,12 +21,15 @@ use quick_cache::sync::Cache;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
+use tokio::sync::Semaphore;
 
 use super::user::{Session, User};
 use crate::config::OidcConfig;
 use crate::core::Core;
 use crate::error::{Error, Result};
+use claims::Claims;
 use remote_keys::{Lookup, RemoteKeys};
+pub use sign_in::Callback;
 use users::Subject;
 pub use users::{forget_deleted, remember_deleted};
 
@@ -33,7 +39,10 @@ const CACHED_TOKENS: usize = 50_000;
 /// The configured issuer.
 pub struct Oidc {
     config: OidcConfig,
+    http: reqwest::Client,
     keys: RemoteKeys,
+    /// The codes that are being exchanged.
+    exchanges: Semaphore,
     /// By the digest of the token.
     tokens: Cache<[u8; 32], CachedToken>,
 }
@@ -64,8 +73,10 @@ pub fn issuer_of(token: &str) -> Option<String> {
 
 impl Oidc {
     pub fn new(config: OidcConfig) -> reqwest::Result<Self> {
-        let keys = RemoteKeys::new(config.issuer.clone(), discovery::client(&config.issuer)?);
-        Ok(Self { config, keys, tokens: Cache::new(CACHED_TOKENS) })
+        let http = discovery::client(&config.issuer)?;
+        let keys = RemoteKeys::new(config.issuer.clone(), http.clone());
+        let exchanges = Semaphore::new(sign_in::MAX_EXCHANGES);
+        Ok(Self { config, http, keys, exchanges, tokens: Cache::new(CACHED_TOKENS) })
     }
 
     pub fn issuer(&self) -> &str {
@@ -77,7 +88,8 @@ impl Oidc {
         drop(self.keys.fetch());
     }
 
-    /// Verifies a token of the issuer. A subject without an account gets one.
+    /// Verifies a token of the issuer. A subject without an account gets one. The service trusts
+    /// the result for as long as the token is valid.
     pub async fn verify(&self, core: &Core, token: &str, now: Timestamp) -> Result<User> {
         let digest: [u8; 32] = Sha256::digest(token.as_bytes()).into();
         if let Some(cached) = self.tokens.get(&digest) {
@@ -90,22 +102,33 @@ impl Oidc {
                 return Ok(cached.user);
             }
         }
+        let (claims, generation) = self.accepted(token, now).await?;
+        let user = self.user(core, &claims, now).await?;
+        self.tokens.insert(digest, CachedToken { user, expires_at: claims.expires_at, generation });
+        Ok(user)
+    }
+
+    /// The claims of an access token that is valid now, and the generation of the keys.
+    async fn accepted(&self, token: &str, now: Timestamp) -> Result<(Claims, u64)> {
         let header = jsonwebtoken::decode_header(token).map_err(|_| super::invalid_token())?;
         if !claims::is_access_token(&header) {
             return Err(super::invalid_token());
         }
         let (signed, generation) = self.signed(&header, token).await?;
         let claims = claims::check(&header, &signed, &self.config, now).ok_or_else(super::invalid_token)?;
+        Ok((claims, generation))
+    }
+
+    /// The person that the claims are about.
+    async fn user(&self, core: &Core, claims: &Claims, now: Timestamp) -> Result<User> {
         let subject = Subject { issuer: &self.config.issuer, subject: &claims.subject, issued_at: claims.issued_at };
         let known = users::of_issuer(core, subject, &claims.vouched, now).await?;
-        let user = User {
+        Ok(User {
             user_uuid: known.user_uuid,
             persona_uuid: known.persona_uuid,
             is_platform_admin: claims.is_platform_admin,
             session: Session::External,
-        };
-        self.tokens.insert(digest, CachedToken { user, expires_at: claims.expires_at, generation });
-        Ok(user)
+        })
     }
 
     /// The claims of a token that one of the issuer's keys signed.

@@ -1,11 +1,12 @@
-//! A cache of the issuer's keys. A request with a known key never waits for the issuer: expired
-//! keys are fetched again in the background, and the old ones remain in use while the issuer is
-//! unreachable. Only an unknown `kid` waits, briefly, for one fetch that all such requests share.
+//! A cache of the issuer's keys and of its discovery document. A request with a known key never
+//! waits for the issuer: expired keys are fetched again in the background, and the old ones remain
+//! in use while the issuer is unreachable. Only an unknown `kid` waits, briefly, for one fetch that
+//! all such requests share.
 
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant};
 
-use super::discovery;
+use super::discovery::{self, Discovery};
 use super::key_set::KeySet;
 
 /// The shortest time from the end of one fetch to the next, so that unknown `kid`s cause few
@@ -32,6 +33,7 @@ struct Inner {
 #[derive(Default)]
 struct Cached {
     keys: Arc<KeySet>,
+    discovery: Option<Arc<Discovery>>,
     /// Increases whenever a key is withdrawn. Tokens verified before that must be verified again.
     generation: u64,
     fresh_until: Option<Instant>,
@@ -82,6 +84,21 @@ impl RemoteKeys {
         }
     }
 
+    /// The discovery document; `None` while it was never fetched.
+    pub async fn discovery(&self) -> Option<Arc<Discovery>> {
+        let (is_known, is_stale, was_just_tried) = {
+            let cached = self.0.read();
+            (cached.discovery.is_some(), cached.is_stale(), cached.was_just_tried())
+        };
+        if !is_known && !was_just_tried {
+            // What was fetched by then counts.
+            let _ = tokio::time::timeout(FETCH_WAIT, self.fetch()).await;
+        } else if is_stale && !was_just_tried && self.0.fetching.try_lock().is_ok() {
+            drop(self.fetch());
+        }
+        self.0.read().discovery.clone()
+    }
+
     /// Fetches the keys, unless that was tried a moment ago. It runs as a task of its own, so that
     /// a request that stops waiting does not cancel the fetch.
     pub fn fetch(&self) -> tokio::task::JoinHandle<()> {
@@ -120,11 +137,12 @@ impl Inner {
         cached.attempted_at = Some(Instant::now());
         let had_failed = std::mem::replace(&mut cached.has_failed, fetched.is_err());
         match fetched {
-            Ok((keys, lifetime)) => {
+            Ok((keys, discovery, lifetime)) => {
                 if !keys.covers(&cached.keys) {
                     cached.generation += 1;
                 }
                 cached.keys = Arc::new(keys);
+                cached.discovery = Some(Arc::new(discovery));
                 cached.fresh_until = Some(Instant::now() + lifetime);
                 if had_failed {
                     tracing::warn!(issuer = self.issuer, "the issuer's keys were fetched again");
@@ -142,7 +160,7 @@ impl Inner {
         }
     }
 
-    async fn fetch_keys(&self) -> Result<(KeySet, Duration), String> {
+    async fn fetch_keys(&self) -> Result<(KeySet, Discovery, Duration), String> {
         // Discovered for each fetch, since the URL of the keys may change.
         let discovery = discovery::discover(&self.http, &self.issuer).await?;
         let url = discovery::endpoint(&self.issuer, &discovery.jwks_uri)?;
@@ -150,6 +168,6 @@ impl Inner {
         let keys = KeySet::parse(&fetched.body).map_err(|reason| format!("{url}: {reason}"))?;
         let lifetime =
             fetched.max_age.unwrap_or(DEFAULT_LIFETIME).clamp(*LIFETIME_BOUNDS.start(), *LIFETIME_BOUNDS.end());
-        Ok((keys, lifetime))
+        Ok((keys, discovery, lifetime))
     }
 }

@@ -2,8 +2,11 @@
 //! Passwords and refresh tokens leave this module only as hashes.
 
 mod administrators;
+mod browser;
+mod browser_store;
 pub mod departure;
 pub mod http;
+mod issuer;
 mod password;
 pub mod profile;
 mod recovery;
@@ -163,9 +166,25 @@ fn duplicate_email() -> Error {
     Error::conflict("EMAIL_TAKEN", "an account with this e-mail exists; log in instead")
 }
 
-/// Logs a user in. An unknown account and a wrong password take the same steps and give the same
-/// error, so that neither content nor timing reveals which it was.
+/// Logs a user in.
 pub async fn login(accounts: &Accounts, address: Option<IpAddr>, email: &str, password: String) -> Result<Session> {
+    let Admitted { mut tx, user, login_uuid, now } = admit(accounts, address, email, password).await?;
+    let session = begin_login(accounts, &mut tx, &user, login_uuid, now).await?;
+    tx.commit(Audit::new(&user, "user.login", user.user_uuid, now)).await?;
+    Ok(session)
+}
+
+/// Somebody who knows the password, and the transaction that is to begin their login.
+struct Admitted {
+    tx: Tx,
+    user: User,
+    login_uuid: Uuid,
+    now: Timestamp,
+}
+
+/// Checks a password. An unknown account and a wrong password take the same steps and give the same
+/// error, so that neither content nor timing reveals which it was.
+async fn admit(accounts: &Accounts, address: Option<IpAddr>, email: &str, password: String) -> Result<Admitted> {
     require_builtin_login(accounts)?;
     let email = checked_email(email)?;
     let network = address.map(throttle::network_of).unwrap_or_default();
@@ -196,9 +215,7 @@ pub async fn login(accounts: &Accounts, address: Option<IpAddr>, email: &str, pa
     let user = account.user(login_uuid);
     attempt.succeeded(&mut tx).await?;
     remember_address(&mut tx, user.user_uuid, address, now).await?;
-    let session = begin_login(accounts, &mut tx, &user, login_uuid, now).await?;
-    tx.commit(Audit::new(&user, "user.login", user.user_uuid, now)).await?;
-    Ok(session)
+    Ok(Admitted { tx, user, login_uuid, now })
 }
 
 /// From now on the failures of others do not concern the account's logins from this network.
@@ -233,7 +250,7 @@ pub fn new_token() -> String {
 async fn session(accounts: &Accounts, tx: &mut Tx, user: &User, login_uuid: Uuid, now: Timestamp) -> Result<Session> {
     let refresh_token = new_token();
     store::insert_refresh_token(tx, &crate::sealing::hash(&refresh_token), login_uuid, now).await?;
-    let (access_token, expires_at) = user::issue(&accounts.authn, user, login_uuid, now)?;
+    let (access_token, expires_at) = user::issue(&accounts.authn, user, login_uuid, None, now)?;
     Ok(Session { user_uuid: user.user_uuid, persona_uuid: user.persona_uuid, access_token, refresh_token, expires_at })
 }
 
@@ -242,12 +259,12 @@ const REFRESHES_PER_HOUR: i64 = 60;
 const HOUR_SECS: i64 = 3600;
 
 /// Refuses with 429 a login that has used up the hour.
-fn require_refresh_allowance(login: &store::Login, now: Timestamp) -> Result<()> {
+fn require_refresh_allowance(login: &store::Login, per_hour: i64, now: Timestamp) -> Result<()> {
     let secs = now.as_secs();
-    if login.refresh_hour != secs.div_euclid(HOUR_SECS) || login.refresh_count < REFRESHES_PER_HOUR {
+    if login.refresh_hour != secs.div_euclid(HOUR_SECS) || login.refresh_count < per_hour {
         return Ok(());
     }
-    let message = format!("a login may be refreshed {REFRESHES_PER_HOUR} times an hour; wait for the next hour");
+    let message = format!("a login may be refreshed {per_hour} times an hour; wait for the next hour");
     Err(Error::too_many_requests(message, (HOUR_SECS - secs.rem_euclid(HOUR_SECS)).unsigned_abs()))
 }
 
@@ -262,7 +279,7 @@ pub async fn refresh(accounts: &Accounts, refresh_token: &str) -> Result<Session
     let known = store::login_of_token(&mut conn, &hash).await?.filter(|login| login.is_live(now));
     drop(conn);
     let login = known.ok_or_else(invalid_refresh_token)?;
-    require_refresh_allowance(&login, now)?;
+    require_refresh_allowance(&login, REFRESHES_PER_HOUR, now)?;
     let _turn = accounts.core.turns.logins.take(login.login_uuid).await?;
     let mut tx = accounts.core.db.begin().await?;
     // Rotate first: of two concurrent requests with one token, the second sees what the first did.
@@ -278,7 +295,7 @@ pub async fn refresh(accounts: &Accounts, refresh_token: &str) -> Result<Session
         }
         return Err(invalid_refresh_token());
     }
-    require_refresh_allowance(&login, now)?;
+    require_refresh_allowance(&login, REFRESHES_PER_HOUR, now)?;
     store::count_refresh(&mut tx, login.login_uuid, now.as_secs().div_euclid(HOUR_SECS)).await?;
     let session = session(accounts, &mut tx, &user, login.login_uuid, now).await?;
     tx.commit_unaudited("a refresh continues an audited login").await?;
@@ -296,7 +313,16 @@ pub async fn logout(accounts: &Accounts, refresh_token: &str) -> Result<()> {
     let mut conn = accounts.core.db.read().await?;
     let login = store::login_of_token(&mut conn, &crate::sealing::hash(refresh_token)).await?;
     drop(conn);
-    let Some(login) = login.filter(|login| login.revoked_at.is_none()) else { return Ok(()) };
+    match login {
+        Some(login) => end_login(accounts, &login, now).await,
+        None => Ok(()),
+    }
+}
+
+async fn end_login(accounts: &Accounts, login: &store::Login, now: Timestamp) -> Result<()> {
+    if login.revoked_at.is_some() {
+        return Ok(());
+    }
     let mut tx = accounts.core.db.begin().await?;
     if store::revoke_login(&mut tx, login.login_uuid, now).await? {
         accounts.authn.permissions.wait_out_lease_after(&mut tx);

@@ -267,6 +267,12 @@ impl BleEventResponse {
         })
     }
 
+    /// In dBm; of a window, the strongest. None if it is not known.
+    pub fn strongest_dbm(&self) -> Option<i16> {
+        let strongest = self.window.as_ref().map(|window| window.rssi_max);
+        strongest.or(self.advertisement.rssi).filter(|dbm| *dbm != 127)
+    }
+
     /// It as one of the receptions of its frame.
     fn reception(&self) -> ReceptionResponse {
         let mean = self.window.as_ref().map(|window| window.rssi_mean.round() as i64);

@@ -10,6 +10,7 @@ mod identifiers;
 mod models;
 mod protocols;
 mod store;
+mod trial;
 mod versions;
 
 use std::collections::HashSet;

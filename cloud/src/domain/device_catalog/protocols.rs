@@ -1,8 +1,5 @@
 //! Protocols: how the frames of a model are read.
 
-use hub_adverts::Measurement;
-use hub_adverts::Outcome;
-use hub_adverts::library::{ModelTest, Protocol};
 use hub_protocol::text_enum;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,22 +8,18 @@ use uuid::Uuid;
 
 use super::store::protocols::ProtocolRow;
 use super::store::{self, Table};
-use super::{MAX_DOCUMENT_BYTES, MAX_ITEMS, Room, member_path, models};
+use super::{Room, models, trial};
 use crate::audit::Audit;
 use crate::authz::Scope;
 use crate::core::Core;
 use crate::db::Conn;
 use crate::error::{Error, Result};
-use crate::http::json;
-use crate::scripts::{Decoded, Trial};
 use crate::sealing;
 
 pub const ROOM: Room =
     Room { table: Table::Protocols, of_model: 32, of_tenant: 4000, code: "TOO_MANY_PROTOCOLS", what: "protocols" };
 /// Versions that a message names.
 const NAMED_VERSIONS: i64 = 5;
-/// Failed tests that an answer names.
-const NAMED_FAILURES: usize = 32;
 
 /// How a protocol is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -86,7 +79,7 @@ pub async fn create(core: &Core, scope: &Scope, device_uuid: Uuid, given: Given)
     };
     let new = given.applied_to(&blank);
     models::get(&mut core.db.read().await?, scope, device_uuid).await?;
-    let new = tried(core, scope, new).await?;
+    let new = passed(core, scope, new).await?;
     let mut tx = super::begin(core, scope).await?;
     models::get(&mut tx, scope, device_uuid).await?;
     ROOM.require(&mut tx, scope, device_uuid, 1).await?;
@@ -106,7 +99,7 @@ pub async fn update(core: &Core, scope: &Scope, id: i64, given: Given) -> Result
     }
     let is_read_otherwise = changed.kind != before.kind || changed.definition != before.definition;
     let changed = match is_read_otherwise || changed.tests != before.tests {
-        true => tried(core, scope, changed).await?,
+        true => passed(core, scope, changed).await?,
         false => changed,
     };
     let now = core.clock.now();
@@ -153,115 +146,10 @@ impl Given {
     }
 }
 
-/// The protocol, if its definition is valid and reads what its tests expect. That is work on what a
-/// caller wrote, so it happens outside of the request threads.
-async fn tried(core: &Core, scope: &Scope, protocol: ProtocolRow) -> Result<ProtocolRow> {
-    if protocol.kind == ProtocolKind::Script {
-        try_script(core, scope, &protocol).await?;
-        return Ok(protocol);
-    }
-    let work = move || check(protocol.kind, &protocol.definition, &protocol.tests).map(|()| protocol);
-    core.bodies.work(work).await?
-}
-
-/// The members of a protocol's definition and its tests, each with its place.
-fn parsed(definition: &str, tests: &str) -> Result<(Value, Vec<(String, ModelTest)>)> {
-    for (member, text) in [("definition", definition), ("tests", tests)] {
-        if text.len() > MAX_DOCUMENT_BYTES {
-            let message = format!("must have at most {} KiB", MAX_DOCUMENT_BYTES / 1024);
-            return Err(Error::field(member, message));
-        }
-        if json::depth(text) > json::MAX_DEPTH {
-            let message = format!("must not be nested deeper than {} levels", json::MAX_DEPTH);
-            return Err(Error::field(member, message));
-        }
-    }
-    let definition: Value = serde_json::from_str(definition).map_err(Error::internal)?;
-    let tests: Vec<Value> = serde_json::from_str(tests).map_err(Error::internal)?;
-    if tests.len() > MAX_ITEMS {
-        return Err(Error::field("tests", format!("must have at most {MAX_ITEMS} items")));
-    }
-    let test = |(at, test): (usize, &Value)| {
-        let root = format!("tests[{at}]");
-        let test =
-            ModelTest::parse(test).map_err(|error| Error::field(member_path(&root, &error.pointer), error.problem))?;
-        Ok((root, test))
-    };
-    Ok((definition, tests.iter().enumerate().map(test).collect::<Result<_>>()?))
-}
-
-fn check(kind: ProtocolKind, definition: &str, tests: &str) -> Result<()> {
-    let (definition, tests) = parsed(definition, tests)?;
-    let protocol = Protocol::parse(&json!({"kind": kind, "definition": definition}))
-        .map_err(|error| Error::field(error.pointer.trim_start_matches('/'), error.problem))?;
-    let mut failures = Vec::new();
-    for (root, test) in &tests {
-        let mut measurements = Vec::new();
-        let outcome = test.with(|frame, keys| protocol.decode(frame, keys, &mut measurements));
-        let why = match outcome {
-            Outcome::Decoded(_) => "",
-            Outcome::NotMine => "; the decoder does not take this frame for one of its own",
-            Outcome::Invalid => "; the decoder takes this frame for a broken one",
-            Outcome::NeedsKey(_) => "; the frame is encrypted, and `secrets` or `address` is missing",
-            Outcome::WrongKey(_) => "; the frame is encrypted with another key",
-        };
-        failures.extend(failures_of(root, test, why, &measurements));
-        if failures.len() >= NAMED_FAILURES {
-            break;
-        }
-    }
-    if failures.is_empty() { Ok(()) } else { Err(Error::fields(failures)) }
-}
-
-async fn try_script(core: &Core, scope: &Scope, protocol: &ProtocolRow) -> Result<()> {
-    let (definition, tests) = parsed(&protocol.definition, &protocol.tests)?;
-    let source = source_of(&definition)?;
-    let frames: Vec<_> = tests.iter().map(|(_, test)| test.frame.clone()).collect();
-    let decoded = core.scripts.trial(scope.tenant_uuid(), source, &frames).await;
-    let decoded = decoded.map_err(|problem| match problem {
-        Trial::Busy => Error::unavailable("BUSY", "too many scripts are being run; try again shortly"),
-        Trial::Refused(problem) => Error::field("definition/source", problem),
-    })?;
-    let mut failures = Vec::new();
-    for ((root, test), decoded) in tests.iter().zip(decoded) {
-        let (measurements, why) = match decoded {
-            Decoded::Values(measurements) => (measurements, String::new()),
-            Decoded::NotMine => (Vec::new(), "; decode returns null for this frame".to_owned()),
-            Decoded::Failed(problem) | Decoded::NotRun(problem) => {
-                // Also if nothing is expected: a script that fails is at fault.
-                if test.expect.values().all(Option::is_none) {
-                    failures.push(hub_protocol::FieldError { field: root.clone(), message: problem });
-                    continue;
-                }
-                (Vec::new(), format!("; {problem}"))
-            }
-        };
-        failures.extend(failures_of(root, test, &why, &measurements));
-    }
-    failures.truncate(NAMED_FAILURES);
-    if failures.is_empty() { Ok(()) } else { Err(Error::fields(failures)) }
-}
-
-/// The only member of a script's definition.
-fn source_of(definition: &Value) -> Result<&str> {
-    const SOURCE: &str = "definition/source";
-    let members = definition.as_object().ok_or_else(|| Error::field("definition", "must be an object"))?;
-    if let Some(unknown) = members.keys().find(|name| *name != "source") {
-        return Err(Error::field(format!("definition/{unknown}"), "is not known; a script has `source` alone"));
-    }
-    let source = members.get("source").ok_or_else(|| Error::field("definition", "needs source"))?;
-    let source = source.as_str().ok_or_else(|| Error::field(SOURCE, "must be text"))?;
-    match source.contains('\0') {
-        true => Err(Error::field(SOURCE, "must not contain a NUL character")),
-        false => Ok(source),
-    }
-}
-
-/// What of a test is not as expected, each with the quantity at fault, and why.
-fn failures_of(root: &str, test: &ModelTest, why: &str, measurements: &[Measurement]) -> Vec<hub_protocol::FieldError> {
-    let failure = |difference: hub_adverts::library::Difference| hub_protocol::FieldError {
-        field: format!("{root}.expect.{}", difference.quantity),
-        message: format!("{difference}{why}"),
-    };
-    test.differences(measurements).into_iter().map(failure).take(NAMED_FAILURES).collect()
+/// The protocol, if its definition is valid and reads what its tests expect.
+async fn passed(core: &Core, scope: &Scope, protocol: ProtocolRow) -> Result<ProtocolRow> {
+    let ProtocolRow { kind, definition, tests, .. } = &protocol;
+    let readings = trial::run(core, scope, *kind, definition.clone(), tests.clone()).await?;
+    trial::require_passed(&readings)?;
+    Ok(protocol)
 }

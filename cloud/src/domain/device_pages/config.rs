@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::{
     ENDPOINT_PATH, EndpointMethod, MAX_DOCUMENT_BYTES, MAX_NAME_CHARS, MAX_STEPS, MAX_TEXT_CHARS, NamedEndpoints,
-    check_path, schema,
+    check_path, parameters, schema,
 };
 use crate::error::{Error, Result};
 use crate::http::check::Check;
@@ -114,6 +114,16 @@ pub struct Submission {
     pub path: String,
     pub method: EndpointMethod,
     pub headers: Vec<(String, String)>,
+    /// The JSON Schema of what is asked for.
+    fields: Option<String>,
+}
+
+impl Submission {
+    /// Fails with 400 if the values do not fit what the step asks for. It takes a while for a
+    /// large schema: not for a thread that serves requests.
+    pub fn check(&self, values: &Map<String, Value>) -> Result<()> {
+        self.fields.as_deref().map_or(Ok(()), |schema| parameters::validate_values(schema, values))
+    }
 }
 
 /// The step of a stored form: None if it has none of this id; the inner None if nothing is sent.
@@ -121,11 +131,13 @@ pub fn submission(config: &str, step_id: &str) -> Result<Option<Option<Submissio
     let config: Config = serde_json::from_str(config).map_err(Error::internal)?;
     let Some(step) = config.steps.into_iter().find(|step| step.id == step_id) else { return Ok(None) };
     let headers = step.external_headers.unwrap_or_default().into_iter().collect();
+    let fields = step.fields.map(|fields| fields.get().to_owned());
     Ok(Some(step.submit.map(|submit| Submission {
         external_endpoint_id: submit.external_endpoint_id,
         path: submit.path,
         method: submit.method,
         headers,
+        fields,
     })))
 }
 

@@ -1,6 +1,6 @@
-//! The parameters of an action: whether its schema can be checked against, and whether what is
-//! given fits it. A schema comes from a tenant, so what a check can cost is bounded: patterns take
-//! linear time, and a schema refers to nothing.
+//! The parameters of an action and the values of a form: whether a schema can be checked against,
+//! and whether what is given fits it. A schema comes from a tenant, so what a check can cost is
+//! bounded: patterns take linear time, and a schema refers to nothing.
 
 use hub_protocol::FieldError;
 use jsonschema::{PatternOptions, Validator};
@@ -67,13 +67,27 @@ pub fn validate(schema: Option<&str>, parameters: &Map<String, Value>) -> Result
         let message = format!("this action cannot be used: its `parameters` {reason}; its supplier has to mend it");
         Error::conflict("ACTION_NOT_USABLE", message)
     })?;
-    let parameters = Value::Object(parameters.clone());
+    fits(&validator, parameters, at)
+}
+
+/// Fails with 400 unless what was entered into a step of a form fits the schema of its `fields`.
+/// The endpoint alone decides about a schema that cannot be checked against: forms may have any.
+pub fn validate_values(schema: &str, values: &Map<String, Value>) -> Result<()> {
+    let schema: Value = serde_json::from_str(schema).map_err(Error::internal)?;
+    match compile(&schema) {
+        Ok(validator) => fits(&validator, values, |pointer| format!("/values{pointer}")),
+        Err(_) => Ok(()),
+    }
+}
+
+fn fits(validator: &Validator, given: &Map<String, Value>, place: impl Fn(&str) -> String) -> Result<()> {
+    let given = Value::Object(given.clone());
     let errors: Vec<FieldError> = validator
-        .iter_errors(&parameters)
+        .iter_errors(&given)
         .take(MAX_ERRORS)
         .map(|error| {
             let message: String = error.masked().to_string().chars().take(300).collect();
-            FieldError { field: at(error.instance_path().as_str()), message }
+            FieldError { field: place(error.instance_path().as_str()), message }
         })
         .collect();
     match errors.is_empty() {
@@ -129,6 +143,13 @@ mod tests {
     fn values_are_not_repeated_in_errors() {
         let error = given(json!({"level": "1234-secret"})).err().map(|error| error.to_string()).unwrap_or_default();
         assert!(!error.contains("1234"), "{error}");
+    }
+
+    #[test]
+    fn values_of_a_form_fit_its_fields_where_these_can_be_checked() {
+        let values = Map::from_iter([("level".to_owned(), json!(101))]);
+        assert!(validate_values(SCHEMA, &values).is_err_and(|error| error.to_string().contains("`/values/level`")));
+        assert!(validate_values(r##"{"properties": {"level": {"$ref": "#/no"}}}"##, &values).is_ok());
     }
 
     #[test]

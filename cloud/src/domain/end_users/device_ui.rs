@@ -14,7 +14,7 @@ use crate::core::Core;
 use crate::domain::device_pages::of_model;
 use crate::domain::external_endpoints::{self, EndpointAnswer, EndpointCall, MAX_ANSWER_BYTES};
 use crate::domain::supplier_links::{self, SupplierLinks};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::http::body::no_memory;
 
 /// Names the hub to the endpoint.
@@ -43,6 +43,9 @@ pub async fn invoke(
     let supplier = Scope::of_person(user, tenant_uuid);
     let submission = of_model::submission(&mut conn, &supplier, filled.device_ui_id, &filled.step_id).await?;
     drop(conn);
+    let values = filled.values;
+    let checked = tokio::task::spawn_blocking(move || submission.check(&values).map(|()| (submission, values)));
+    let (submission, values) = checked.await.map_err(Error::internal)??;
     let holder = Holder { group: tenant_uuid.0, member: Some(scope.user_uuid().0) };
     let _held = core.bodies.answers.reserve(holder, MAX_ANSWER_BYTES).map_err(no_memory)?;
     let bearer = supplier_links::token_for(links, scope, tenant_uuid).await?;
@@ -54,6 +57,6 @@ pub async fn invoke(
     core.db.begin().await?.commit(audit.with(detail)).await?;
     let mut headers = submission.headers;
     headers.push((HUB_HEADER.to_owned(), filled.hub_uuid.to_string()));
-    let (method, path, values) = (submission.method, submission.path, filled.values);
+    let (method, path) = (submission.method, submission.path);
     external_endpoints::call(core, &supplier, endpoint, EndpointCall { method, path, headers, bearer, values }).await
 }

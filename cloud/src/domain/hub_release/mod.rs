@@ -14,7 +14,7 @@ use crate::authz::Scope;
 use crate::db::Tx;
 use crate::domain::certificates::{self, RevocationReason};
 use crate::domain::hubs::{self, Hubs, Releasable, Released};
-use crate::domain::{bundles, jobs, setup_delegations, update_policies};
+use crate::domain::{bundles, floor_plans, jobs, setup_delegations, update_policies};
 use crate::error::{Error, Result};
 
 /// A hub that is being released, and what ends with it, as represented in the audit log.
@@ -63,6 +63,7 @@ async fn end(
         "jobs": jobs::end_all(tx, hub_uuid, now).await?,
         "setupDelegations": setup_delegations::delete_all(tx, hub_uuid).await?,
         "bundles": bundles::forget_hub(tx, hub_uuid).await?,
+        "floorPlans": floor_plans::forget_hub(tx, hub_uuid).await?,
         "updatePolicies": policies,
     });
     Ok(Ok((before, detail)))

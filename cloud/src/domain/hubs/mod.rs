@@ -10,6 +10,7 @@ mod claim;
 mod consent_store;
 mod departure_store;
 pub mod http;
+mod list_store;
 mod pace;
 mod pace_store;
 mod permits;
@@ -18,6 +19,7 @@ mod refresh_store;
 mod refreshes;
 mod release;
 mod store;
+mod versions;
 mod watch_store;
 
 use std::collections::{BTreeMap, HashSet};
@@ -30,7 +32,7 @@ use crate::audit::Audit;
 use crate::authn::Authn;
 use crate::authz::Scope;
 use crate::core::Core;
-use crate::db::{Conn, Tx};
+use crate::db::{Conn, Slice, Tx};
 use crate::error::{Error, Result};
 pub use adapters::{AdapterView, normalized_address};
 pub use block::{block, unblock};
@@ -83,6 +85,14 @@ pub async fn own(conn: &mut Conn, scope: &Scope, hubs: &[HubUuid]) -> Result<Has
         return Ok(HashSet::new());
     }
     store::own(conn, scope, hubs).await.map(HashSet::from_iter)
+}
+
+/// Which of these hubs are the tenant's now. They are not released until the transaction ends.
+pub async fn lock_present(tx: &mut Tx, scope: &Scope, hubs: &[HubUuid]) -> Result<HashSet<HubUuid>> {
+    if hubs.is_empty() {
+        return Ok(HashSet::new());
+    }
+    store::lock_present(tx, scope, hubs).await.map(HashSet::from_iter)
 }
 
 /// When these hubs were last in contact, as far as they are the tenant's.
@@ -194,6 +204,17 @@ pub async fn adapter_roles(conn: &mut Conn, hub_uuid: HubUuid) -> Result<BTreeMa
 /// How many hubs there are, of all tenants, and how many of them are online.
 pub async fn count_all(conn: &mut Conn, now: Timestamp) -> Result<(i64, i64)> {
     store::count_all(conn, now.plus_secs(-ONLINE_SECS)).await
+}
+
+/// The hubs of the tenant that fit, newest first, and how many there are.
+async fn list(
+    conn: &mut Conn,
+    scope: &Scope,
+    filters: list_store::Filters,
+    now: Timestamp,
+    slice: Slice,
+) -> Result<(Vec<store::HubRow>, i64)> {
+    list_store::list(conn, scope, filters, now.plus_secs(-ONLINE_SECS), slice).await
 }
 
 /// How many hubs the tenant has, and how many of them are online or blocked.

@@ -260,6 +260,17 @@ pub async fn owner(conn: &mut Conn, hub_uuid: HubUuid) -> Result<Option<TenantUu
         .await
 }
 
+/// Those of the tenant that are not released. The list must not be empty.
+pub async fn lock_present(tx: &mut Tx, scope: &Scope, hubs: &[HubUuid]) -> Result<Vec<HubUuid>> {
+    sql("SELECT hub_uuid FROM hubs WHERE tenant_uuid = $1 AND released_at IS NULL AND hub_uuid IN ")
+        .bind(scope.tenant_uuid())
+        .push_list(hubs.iter().copied())
+        .push(" ORDER BY hub_uuid")
+        .for_update(tx)
+        .scalars(tx)
+        .await
+}
+
 /// The list must not be empty.
 pub async fn lock_all(tx: &mut Tx, hubs: &[HubUuid]) -> Result<()> {
     sql("SELECT hub_uuid FROM hubs WHERE hub_uuid IN ")
@@ -380,17 +391,9 @@ pub struct HubRow {
     pub last_telemetry_at: Option<Timestamp>,
 }
 
-const COLUMNS: &str = "hub_uuid, hub_identifier, device_instance_id, description, agent_version, \
+pub(super) const COLUMNS: &str = "hub_uuid, hub_identifier, device_instance_id, description, agent_version, \
     hostname, os, owner_user_uuid, claimed_at, created_at, blocked_at, last_seen_at, \
     last_telemetry_at";
-
-/// Newest first, and how many there are.
-pub async fn list(conn: &mut Conn, scope: &Scope, slice: Slice) -> Result<(Vec<HubRow>, i64)> {
-    sql("FROM hubs WHERE tenant_uuid = $1 AND released_at IS NULL")
-        .bind(scope.tenant_uuid())
-        .page(conn, COLUMNS, &["created_at DESC, hub_uuid DESC"], slice)
-        .await
-}
 
 /// A hub as shown to the platform.
 #[derive(sqlx::FromRow)]

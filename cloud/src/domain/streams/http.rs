@@ -13,12 +13,14 @@ use axum::extract::{FromRef, FromRequestParts, State};
 use axum::http::header;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
+use hub_adverts::advertisement::address_of;
 use hub_protocol::{HubUuid, Timestamp};
 use schemars::{JsonSchema, json_schema};
 use serde::Deserialize;
 use serde_json::json;
 
 use super::Streams;
+use super::filter::Wanted;
 use super::kinds::Streamed;
 use super::subscription::{Subject, Subscription};
 use crate::authn::Authn;
@@ -30,6 +32,7 @@ use crate::domain::jobs::HubJobEventResponse;
 use crate::domain::telemetry::HubLogResponse;
 use crate::error::{Error, Result};
 use crate::http::answer::typed_response;
+use crate::http::check::Check;
 use crate::http::connection::Connection;
 use crate::http::describe::{header_parameter, headers, may_fail};
 use crate::http::extract::{Path, Query};
@@ -93,7 +96,8 @@ impl<T: Streamed> OperationOutput for EventStream<T> {
     type Inner = T;
     fn inferred_responses(ctx: &mut GenContext, _: &mut Operation) -> Vec<(Option<u16>, ApiResponse)> {
         let description = "Server-sent events, as records are stored. The schema is that of one event; `data` is sent as one \
-                           line of JSON. A comment `ping` comes every 20 seconds. The stream ends after 5 minutes; resume it \
+                           line of JSON. A comment `ping` comes every 20 seconds; of a filtered \
+                           stream with the id up to which nothing is left to send. The stream ends after 5 minutes; resume it \
                            with `Last-Event-ID`.";
         let schema = json!({
             "type": "object",
@@ -142,23 +146,68 @@ impl OperationInput for ResumeAfter {
 
 /// What of the events is streamed.
 #[derive(Debug, Deserialize, JsonSchema)]
-struct ViewQuery {
+#[serde(rename_all = "camelCase")]
+struct BleEventsQuery {
     /// `receptions`, which is meant when absent, or `observations`: of a frame that several hubs
     /// received, only the first reception.
     view: Option<View>,
+    /// Only events of this hub.
+    hub_uuid: Option<HubUuid>,
+    /// Only events of this device.
+    device_instance_id: Option<i64>,
+    /// Only events of this address.
+    #[schemars(regex(pattern = hub_protocol::patterns::ADDRESS))]
+    address: Option<String>,
+    /// Only events that were received at least this strongly, in dBm; of a window, the strongest
+    /// signal counts.
+    #[schemars(range(min = -128, max = 126))]
+    min_rssi: Option<i32>,
+    /// Of each device, and of each address that is no device's, one event in this time: the first.
+    /// 100 milliseconds to 1 hour, as `500ms`, `2s` or `1m`.
+    #[schemars(regex(pattern = "^[0-9]{1,7}(ms|s|m|h)$"))]
+    every: Option<String>,
+}
+
+impl BleEventsQuery {
+    fn wanted(&self) -> Result<Wanted> {
+        let address = self.address.as_deref().map(address_of);
+        let min_rssi_dbm = self.min_rssi.map(|dbm| i16::try_from(dbm).ok().filter(|dbm| (-128..=126).contains(dbm)));
+        let every = self.every.as_deref().map(micros_of);
+        let mut check = Check::new();
+        check.that(address != Some(None), "address", "must be an address such as AA:BB:CC:DD:EE:FF");
+        check.that(min_rssi_dbm != Some(None), "minRssi", "must be -128 to 126 dBm");
+        check.that(every != Some(None), "every", "must be 100ms to 1h, such as 500ms, 2s or 1m");
+        check.done()?;
+        let Self { hub_uuid, device_instance_id, .. } = *self;
+        Ok(Wanted {
+            hub_uuid,
+            device_instance_id,
+            address: address.flatten(),
+            min_rssi_dbm: min_rssi_dbm.flatten(),
+            every: every.flatten(),
+        })
+    }
+}
+
+/// Microseconds of a duration such as `500ms`.
+fn micros_of(text: &str) -> Option<i64> {
+    let units = [("ms", 1_000), ("s", 1_000_000), ("m", 60_000_000), ("h", 3_600_000_000)];
+    let (digits, micros) = units.iter().find_map(|(unit, micros)| Some((text.strip_suffix(unit)?, micros)))?;
+    let is_number = (1..=7).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let count: i64 = digits.parse().ok().filter(|_| is_number)?;
+    Some(count * micros).filter(|every| (100_000..=3_600_000_000).contains(every))
 }
 
 async fn ble_events(
     auth: Authorized<perm::BleRead>,
     State(streams): State<Streams>,
     connection: Connection,
-    Query(ViewQuery { view }): Query<ViewQuery>,
+    Query(query): Query<BleEventsQuery>,
     ResumeAfter(after): ResumeAfter,
 ) -> Result<EventStream<BleEventResponse>> {
     let Authorized { scope, caller, .. } = auth;
-    let subscription =
-        Subscription::open(streams, scope, caller, connection, Subject::ble_events(view.unwrap_or_default()), after)
-            .await?;
+    let subject = Subject::ble_events(query.view.unwrap_or_default(), query.wanted()?);
+    let subscription = Subscription::open(streams, scope, caller, connection, subject, after).await?;
     Ok(EventStream::new(subscription))
 }
 
@@ -192,4 +241,19 @@ async fn of_hub(
 ) -> Result<Subscription> {
     hubs::require_past_or_present(&mut streams.core.db.read().await?, &auth.scope, hub_uuid).await?;
     Subscription::open(streams, auth.scope, auth.caller, connection, subject, after).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::micros_of;
+
+    #[test]
+    fn durations_have_a_unit_and_bounds() {
+        for (text, micros) in [("500ms", 500_000), ("2s", 2_000_000), ("1m", 60_000_000), ("1h", 3_600_000_000)] {
+            assert_eq!(micros_of(text), Some(micros), "{text}");
+        }
+        for text in ["", "s", "2", "-2s", "+2s", "2 s", "1.5s", "99ms", "3601s", "2h", "1d", "99999999999999999999s"] {
+            assert_eq!(micros_of(text), None, "{text}");
+        }
+    }
 }

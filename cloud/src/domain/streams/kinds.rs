@@ -5,7 +5,7 @@ use hub_protocol::{HubUuid, TenantUuid, Timestamp};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{BATCH_RECORDS, RecordFrame};
+use super::{BATCH_RECORDS, Heard, RecordFrame};
 use crate::authn::Authn;
 use crate::authz::{Caller, permission as perm};
 use crate::db::{Conn, LogRange};
@@ -146,17 +146,17 @@ impl Streamed for HubJobEventResponse {
 
 fn ble_frame(event: &BleEventResponse, is_repeat: bool) -> Result<RecordFrame> {
     let (id, hub_uuid) = (event.ble_event_id, event.hub_uuid);
-    Ok(RecordFrame { id, hub_uuid, is_repeat, text: text(id, event)? })
+    Ok(RecordFrame { id, hub_uuid, is_repeat, heard: Some(Heard::from(event)), text: text(id, event)? })
 }
 
 fn log_frame(record: StoredRecord) -> Result<RecordFrame> {
     let (id, hub_uuid) = (record.id, record.hub_uuid);
-    Ok(RecordFrame { id, hub_uuid, is_repeat: false, text: text(id, &HubLogResponse::from(record))? })
+    Ok(RecordFrame { id, hub_uuid, is_repeat: false, heard: None, text: text(id, &HubLogResponse::from(record))? })
 }
 
 fn job_event_frame(event: StoredJobEvent) -> Result<RecordFrame> {
     let (id, hub_uuid) = (event.hub_job_event_id, event.hub_uuid);
-    Ok(RecordFrame { id, hub_uuid, is_repeat: false, text: text(id, &event.response()?)? })
+    Ok(RecordFrame { id, hub_uuid, is_repeat: false, heard: None, text: text(id, &event.response()?)? })
 }
 
 /// One server-sent event. Its id is the time at which the record was received.

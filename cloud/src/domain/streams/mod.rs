@@ -2,8 +2,10 @@
 //! publisher task serializes it once and sends the same bytes to every subscriber. Ids increase
 //! within a tenant and the publisher never skips one, so a subscriber that resumes after an id gets
 //! every record exactly once. Records that a subscriber missed are read from the database; a
-//! subscriber that is too slow is disconnected. Each stream has a guard that ends it in time.
+//! subscriber that is too slow is disconnected. What a subscriber filters is left out on its own
+//! task. Each stream has a guard that ends it in time.
 
+mod filter;
 mod guard;
 pub mod http;
 mod kinds;
@@ -22,6 +24,7 @@ use crate::authn::Authn;
 use crate::core::Core;
 use crate::ingest::{Follower, LogKey};
 
+use filter::Heard;
 pub use publisher::Publisher;
 pub use slots::Slots;
 pub use subscription::Subscription;
@@ -39,6 +42,8 @@ struct RecordFrame {
     hub_uuid: HubUuid,
     /// Of a BLE event: whether another reception of the same frame came first.
     is_repeat: bool,
+    /// Of a BLE event: what filters are tried on.
+    heard: Option<Heard>,
     /// The text to send.
     text: String,
 }
@@ -62,6 +67,7 @@ struct Frame {
     id: i64,
     hub_uuid: HubUuid,
     is_repeat: bool,
+    heard: Option<Heard>,
     bytes: Bytes,
 }
 
@@ -114,9 +120,9 @@ impl Batch {
         let mut start = 0;
         let frames = records
             .into_iter()
-            .map(|RecordFrame { id, hub_uuid, is_repeat, text }| {
+            .map(|RecordFrame { id, hub_uuid, is_repeat, heard, text }| {
                 let end = start + text.len();
-                let frame = Frame { id, hub_uuid, is_repeat, bytes: bytes.slice(start..end) };
+                let frame = Frame { id, hub_uuid, is_repeat, heard, bytes: bytes.slice(start..end) };
                 start = end;
                 frame
             })

@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use hub_protocol::{HubUuid, TenantUuid};
+use hub_protocol::{HubUuid, TenantUuid, Timestamp};
 use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::time::{Instant, Interval, MissedTickBehavior};
 
+use super::filter::{Filter, Heard, Wanted};
 use super::guard::{self, Guard, Reader, Watch};
 use super::kinds::{self, Span, Stored, StreamKind};
 use super::slots::Slot;
@@ -28,35 +29,43 @@ const PING: Bytes = Bytes::from_static(b": ping\n\n");
 const RETRY: Bytes = Bytes::from_static(b"retry: 1000\n\n");
 
 /// What a reader subscribes to: records of one kind, of all hubs or of one.
-#[derive(Clone, Copy)]
 pub struct Subject {
     description: &'static StreamKind,
     hub_uuid: Option<HubUuid>,
     /// Only first receptions, of BLE events.
     only_first: bool,
+    /// What else BLE events are narrowed by. Boxed: few streams have one.
+    filter: Option<Box<Filter>>,
 }
 
 impl Subject {
-    pub const fn ble_events(view: View) -> Self {
+    pub fn ble_events(view: View, wanted: Wanted) -> Self {
         let only_first = matches!(view, View::Observations);
-        Self { description: &kinds::BLE_EVENTS, hub_uuid: None, only_first }
+        let filter = Filter::new(wanted).map(Box::new);
+        Self { description: &kinds::BLE_EVENTS, hub_uuid: None, only_first, filter }
     }
 
-    pub const fn logs_of(hub_uuid: HubUuid) -> Self {
-        Self { description: &kinds::LOGS, hub_uuid: Some(hub_uuid), only_first: false }
+    pub fn logs_of(hub_uuid: HubUuid) -> Self {
+        Self { description: &kinds::LOGS, hub_uuid: Some(hub_uuid), only_first: false, filter: None }
     }
 
-    pub const fn job_events_of(hub_uuid: HubUuid) -> Self {
-        Self { description: &kinds::JOB_EVENTS, hub_uuid: Some(hub_uuid), only_first: false }
+    pub fn job_events_of(hub_uuid: HubUuid) -> Self {
+        Self { description: &kinds::JOB_EVENTS, hub_uuid: Some(hub_uuid), only_first: false, filter: None }
     }
 
-    fn includes(&self, hub_uuid: HubUuid, is_repeat: bool) -> bool {
-        self.hub_uuid.is_none_or(|wanted| hub_uuid == wanted) && !(self.only_first && is_repeat)
+    /// Asked once for each record that the reader has not, in their order.
+    fn includes(&mut self, id: i64, hub_uuid: HubUuid, is_repeat: bool, heard: Option<&Heard>) -> bool {
+        let is_wanted = self.hub_uuid.is_none_or(|wanted| hub_uuid == wanted) && !(self.only_first && is_repeat);
+        is_wanted
+            && match (&mut self.filter, heard) {
+                (Some(filter), Some(heard)) => filter.passes(id, hub_uuid, heard),
+                _ => true,
+            }
     }
 
     /// Whether it is every record of its kind.
     const fn is_all(&self) -> bool {
-        self.hub_uuid.is_none() && !self.only_first
+        self.hub_uuid.is_none() && !self.only_first && self.filter.is_none()
     }
 }
 
@@ -141,14 +150,17 @@ impl Subscription {
             tokio::select! {
                 biased;
                 () = self.watch.ended() => return None,
-                _ = self.heartbeats.tick() => return Some(PING),
+                _ = self.heartbeats.tick() => return Some(self.heartbeat()),
                 stored = finished(&mut self.reading), if is_behind => {
                     self.reading = None;
                     match stored {
                         Ok(stored) => {
                             self.cursor = stored.last_id.unwrap_or(self.stored_to);
+                            let subject = &mut self.subject;
                             let frames = stored.frames.into_iter();
-                            let wanted = frames.filter(|frame| self.subject.includes(frame.hub_uuid, frame.is_repeat));
+                            let wanted = frames.filter(|frame| {
+                                subject.includes(frame.id, frame.hub_uuid, frame.is_repeat, frame.heard.as_ref())
+                            });
                             let text: String = wanted.map(|frame| frame.text).collect();
                             if !text.is_empty() {
                                 return Some(text.into());
@@ -176,6 +188,15 @@ impl Subscription {
         }
     }
 
+    /// Keeps the connection open. A reader of what is filtered may get nothing for long: the id
+    /// says how far it is, so that it resumes there and not after its last event.
+    fn heartbeat(&self) -> Bytes {
+        match self.subject.filter {
+            Some(_) => format!("id: {}\n: ping\n\n", Timestamp::from_micros(self.cursor)).into(),
+            None => PING,
+        }
+    }
+
     /// The frames of the batch that match the subscription and were not sent yet.
     fn select(&mut self, batch: &Batch) -> Option<Bytes> {
         let (first, last) = (batch.frames.first()?, batch.frames.last()?);
@@ -184,10 +205,13 @@ impl Subscription {
         if first.id > cursor && self.subject.is_all() {
             return Some(batch.bytes.clone());
         }
+        let subject = &mut self.subject;
         let selected: Vec<&[u8]> = batch
             .frames
             .iter()
-            .filter(|frame| frame.id > cursor && self.subject.includes(frame.hub_uuid, frame.is_repeat))
+            .filter(|frame| {
+                frame.id > cursor && subject.includes(frame.id, frame.hub_uuid, frame.is_repeat, frame.heard.as_ref())
+            })
             .map(|frame| &*frame.bytes)
             .collect();
         (!selected.is_empty()).then(|| selected.concat().into())

@@ -1,8 +1,6 @@
 //! How a link begins: the user is sent to the supplier's authorization server with a state that is
 //! theirs, and a PKCE challenge whose verifier never leaves the service.
 
-use std::net::SocketAddr;
-
 use axum::http::StatusCode;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -115,20 +113,12 @@ fn secret() -> String {
     URL_SAFE_NO_PAD.encode(sealing::random::<32>())
 }
 
-/// Where the supplier sends the user back to. It is never taken from a request, whose sender could
-/// name a host of their own.
+/// Where the supplier sends the user back to.
 fn redirect_uri(core: &Core) -> Result<String> {
-    let base = core.config.public_url.clone().or_else(|| local_url(core.config.listen, core.config.is_https()));
-    base.map(|base| format!("{base}{CALLBACK_PATH}")).ok_or_else(|| {
+    core.config.own_url().map(|base| format!("{base}{CALLBACK_PATH}")).ok_or_else(|| {
         let message = "links to suppliers need the address of this service; set public-url";
         Error::new(StatusCode::SERVICE_UNAVAILABLE, "PUBLIC_URL_NOT_CONFIGURED", message).with_retry_after(60)
     })
-}
-
-/// A service for one machine is reached where it listens.
-fn local_url(listen: SocketAddr, is_https: bool) -> Option<String> {
-    let scheme = if is_https { "https" } else { "http" };
-    listen.ip().is_loopback().then(|| format!("{scheme}://{listen}"))
 }
 
 fn authorize_url(core: &Core, config: &Config, redirect_uri: &str, state: &str, verifier: &str) -> Result<String> {

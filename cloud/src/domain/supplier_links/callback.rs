@@ -14,6 +14,7 @@ use super::{
     MAX_LINKS, MAX_LINKS_TO_ONE, SupplierLinks, at_fault, detached, is_allowed, opened, sealed, too_many, unlink,
 };
 use crate::audit::{Actor, Audit, Author};
+use crate::authn::oidc::redirect::Parameters;
 use crate::domain::supplier_oauth::{self, OauthClient};
 use crate::domain::{accounts, tenants};
 use crate::error::{Error, Result};
@@ -23,35 +24,6 @@ use crate::sealing::stored::SUPPLIER_LINK_VERIFIER;
 
 const MAX_STATE_BYTES: usize = 256;
 const MAX_CODE_BYTES: usize = 8 * 1024;
-
-/// What the supplier's server sends a user back with (RFC 6749, section 4.1.2; RFC 9207).
-#[derive(Debug, Default)]
-pub struct Parameters {
-    pub state: Option<String>,
-    pub code: Option<String>,
-    pub iss: Option<String>,
-    pub error: Option<String>,
-}
-
-impl Parameters {
-    /// A repeated parameter is an error (RFC 6749, section 3.1).
-    pub fn read(query: &str) -> Result<Self> {
-        let mut parameters = Self::default();
-        for (name, value) in form_urlencoded::parse(query.as_bytes()) {
-            let field = match &*name {
-                "state" => &mut parameters.state,
-                "code" => &mut parameters.code,
-                "iss" => &mut parameters.iss,
-                "error" => &mut parameters.error,
-                _ => continue,
-            };
-            if field.replace(value.into_owned()).is_some() {
-                return Err(Error::field(name, "must not be repeated"));
-            }
-        }
-        Ok(parameters)
-    }
-}
 
 /// What became of an authorization.
 pub struct Finished {
@@ -128,10 +100,9 @@ async fn link(
 ) -> Result<Outcome> {
     let core = &links.0.core;
     // The answer of another server could bring a code of its own (RFC 9207).
-    let is_of_issuer = match (&parameters.iss, &target.issuer) {
-        (Some(iss), Some(issuer)) => iss == issuer,
-        (Some(_), None) => true,
-        (None, _) => !target.sends_iss,
+    let is_of_issuer = match &target.issuer {
+        Some(issuer) => parameters.is_from(issuer, target.sends_iss),
+        None => parameters.iss.is_some() || !target.sends_iss,
     };
     if !is_of_issuer {
         let message = "another authorization server answered than the one that was asked; begin again";

@@ -10,7 +10,7 @@ use aide::openapi::{Operation, Response as ApiResponse};
 use axum::extract::{FromRef, FromRequestParts, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode, header};
-use axum::response::{Html, IntoResponse, Response};
+use axum::response::{IntoResponse, Response};
 use hub_protocol::{TenantUuid, Timestamp};
 use reqwest::Url;
 use schemars::JsonSchema;
@@ -19,11 +19,12 @@ use serde::{Deserialize, Serialize};
 
 use super::access::access_token;
 use super::authorize::begin;
-use super::callback::{Outcome, Parameters, finish};
+use super::callback::{Outcome, finish};
 use super::oauth::MAX_SUB_CHARS;
 use super::store::{self, LinkStatus, Listed};
 use super::{MAX_LINKS, SupplierLinks, no_config, unlink, webhook};
 use crate::authn::Authn;
+use crate::authn::oidc::redirect::Parameters;
 use crate::authz::{EndUser, Public, Signed, UserScope};
 use crate::core::Core;
 use crate::db::Conn;
@@ -35,6 +36,7 @@ use crate::http::extract::{Json, Path, Query};
 use crate::http::operation::{operation, operation_failing};
 use crate::http::paths::{SupplierLinkPath, SupplierPath};
 use crate::http::signature::SignedJson;
+use crate::http::told::{Told, WantsPage};
 
 const TAG: &str = "app";
 const MAX_URL_CHARS: usize = 2000;
@@ -275,20 +277,14 @@ async fn token(
 /// Where the browser goes, or what it shows.
 enum Back {
     To(HeaderValue),
-    Page(&'static str),
+    Page(Told),
 }
 
 impl IntoResponse for Back {
     fn into_response(self) -> Response {
         match self {
             Self::To(url) => (StatusCode::SEE_OTHER, [(header::LOCATION, url)]).into_response(),
-            Self::Page(text) => {
-                let html = format!(
-                    "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>Link</title></head>\
-                     <body><p>{text}</p></body></html>"
-                );
-                Html(html).into_response()
-            }
+            Self::Page(told) => told.into_response(),
         }
     }
 }
@@ -329,7 +325,8 @@ impl<S: Send + Sync> FromRequestParts<S> for CallbackParameters {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self> {
-        Parameters::read(parts.uri.query().unwrap_or_default()).map(Self)
+        let read = Parameters::read(parts.uri.query().unwrap_or_default());
+        read.map(Self).map_err(|name| Error::field(name, "must not be repeated"))
     }
 }
 
@@ -339,24 +336,50 @@ impl OperationInput for CallbackParameters {
     }
 }
 
+const LINKED: Told =
+    Told { title: "Account linked", text: "Your account is linked. You can close this window and go back to the app." };
+const REFUSED: Told = Told {
+    title: "Account not linked",
+    text: "Your account was not linked, because you or the supplier did not agree. You can close this window, or \
+           begin again in the app.",
+};
+const NOT_AWAITED: Told = Told {
+    title: "Account not linked",
+    text: "Nobody waits for this answer: it was used before, or took longer than ten minutes. Begin again in the app.",
+};
+const FAILED: Told = Told {
+    title: "Account not linked",
+    text: "Your account was not linked, because something went wrong between this service and the supplier. Begin \
+           again in the app; if that does not help, ask the supplier.",
+};
+
+/// A browser without a `returnUrl` gets a page in words, also when something failed; a program gets
+/// the failure.
 async fn callback(
     _: Public,
     State(links): State<SupplierLinks>,
+    WantsPage(wants_page): WantsPage,
     CallbackParameters(parameters): CallbackParameters,
 ) -> Result<Back> {
-    let finished = finish(&links, parameters).await?;
+    let finished = match finish(&links, parameters).await {
+        Ok(finished) => finished,
+        Err(error) if wants_page && error.status().is_client_error() => return Ok(Back::Page(NOT_AWAITED)),
+        Err(error) => return Err(error),
+    };
+    if let Outcome::Failed(error) = &finished.outcome
+        && !error.is_internal()
+        && (wants_page || finished.return_url.is_some())
+    {
+        tracing::info!(%error, code = error.code(), "an account could not be linked");
+    }
     if let Some(url) = finished.return_url {
         let is_linked = matches!(finished.outcome, Outcome::Linked);
-        if let Outcome::Failed(error) = &finished.outcome
-            && error.status().is_server_error()
-        {
-            tracing::info!(%error, "an account could not be linked");
-        }
         return Ok(Back::To(returned(&url, is_linked)?));
     }
     match finished.outcome {
-        Outcome::Linked => Ok(Back::Page("Your account is linked. You can close this window.")),
-        Outcome::Refused => Ok(Back::Page("Your account was not linked. You can close this window.")),
+        Outcome::Linked => Ok(Back::Page(LINKED)),
+        Outcome::Refused => Ok(Back::Page(REFUSED)),
+        Outcome::Failed(error) if wants_page && !error.is_internal() => Ok(Back::Page(FAILED)),
         Outcome::Failed(error) => Err(error),
     }
 }

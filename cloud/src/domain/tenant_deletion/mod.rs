@@ -11,17 +11,17 @@ use crate::authz::{Scope, require};
 use crate::domain::hubs::Hubs;
 use crate::domain::tenants::{self, Locked};
 use crate::domain::{
-    bundles, claim_codes, device_instances, external_endpoints, hub_release, invitations, notices, partner_projects,
-    pipelines, supplier_links, supplier_oauth, transfers,
+    bundles, claim_codes, device_instances, external_endpoints, floor_plans, hub_release, invitations, notices,
+    partner_projects, pipelines, supplier_links, supplier_oauth, transfers,
 };
 use crate::error::Result;
 use crate::outbox;
 
 /// Deletes the tenant and everything that could still act for it or join it: members and API keys
 /// no longer find it, its hubs are released, its claim codes are revoked, pending invitations and
-/// transfers are cancelled, its bundles are archived, and its pipelines, the keys of its devices
-/// and the credentials of its endpoints are deleted. When this returns, the deletion is in effect
-/// on every replica.
+/// transfers are cancelled, its bundles are archived, and its pipelines, its floor plans, the keys
+/// of its devices and the credentials of its endpoints are deleted. When this returns, the deletion
+/// is in effect on every replica.
 pub async fn delete(hubs: &Hubs, scope: &Scope) -> Result<()> {
     let now = hubs.core.clock.now();
     let Locked { mut tx, name, role } = tenants::locked(&hubs.core, scope).await?;
@@ -41,6 +41,7 @@ pub async fn delete(hubs: &Hubs, scope: &Scope) -> Result<()> {
         "deviceKeys": device_instances::forget_keys(&mut tx, scope).await?,
         "supplierLinks": supplier_links::revoke_all(&mut tx, scope, now).await?,
         "partnerProjects": partner_projects::leave_all(&mut tx, scope).await?,
+        "floorPlans": floor_plans::delete_all(&mut tx, scope).await?,
         "endpointCredentials": external_endpoints::forget_auth(&mut tx, scope).await?,
     });
     supplier_oauth::forget(&mut tx, scope).await?;

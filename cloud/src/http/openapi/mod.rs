@@ -29,7 +29,7 @@ use super::operation::operation;
 use crate::authz::Public;
 
 /// The tags that group the operations.
-const TAGS: [(&str, &str); 33] = [
+const TAGS: [(&str, &str); 34] = [
     ("service", "The service itself: health, metrics, this description."),
     ("auth", "Accounts, logins and the keys that verify access tokens."),
     ("public", "What a link or a signed URL opens, for anyone who has it."),
@@ -42,6 +42,7 @@ const TAGS: [(&str, &str); 33] = [
     ("tenant-simulator", "What would become of BLE events."),
     ("tenant-catalog", "Device models of a tenant: how they are recognised, read, shown and operated."),
     ("tenant-external-endpoints", "Servers of a tenant that its forms and actions call."),
+    ("tenant-floor-plans", "Images of where the hubs of a tenant are."),
     ("tenant-streams", "Records as they arrive, as server-sent events."),
     ("tenant-apps", "Apps of a tenant and their signed releases."),
     ("tenant-releases", "Releases of the agent, and the policies that decide which hubs get them."),

@@ -145,7 +145,7 @@ impl ModelTest {
     pub fn differences(&self, measurements: &[Measurement]) -> Vec<Difference> {
         let mut differences = Vec::new();
         for (name, expected) in &self.expect {
-            let found = measurements.iter().find(|measurement| label(measurement) == *name).map(|one| &one.value);
+            let found = measurements.iter().find(|measurement| measurement.key() == *name).map(|one| &one.value);
             let same = match (expected, found) {
                 (Some(expected), Some(found)) => equal(expected, found),
                 (None, None) => true,
@@ -161,15 +161,7 @@ impl ModelTest {
 
     /// The quantities that are there and not named.
     pub fn unexpected(&self, measurements: &[Measurement]) -> Vec<String> {
-        measurements.iter().map(label).filter(|label| !self.expect.contains_key(label)).collect()
-    }
-}
-
-/// `quantity`, or `quantity[index]`.
-fn label(measurement: &Measurement) -> String {
-    match measurement.index {
-        None => measurement.quantity.name.to_owned(),
-        Some(index) => format!("{}[{index}]", measurement.quantity.name),
+        measurements.iter().map(Measurement::key).filter(|key| !self.expect.contains_key(key)).collect()
     }
 }
 

@@ -1,7 +1,9 @@
 //! `/tenant/device-protocols`.
 
+use std::collections::BTreeMap;
+
 use aide::axum::ApiRouter;
-use aide::axum::routing::get_with;
+use aide::axum::routing::{get_with, post_with};
 use axum::extract::{FromRef, State};
 use hub_protocol::Timestamp;
 use schemars::JsonSchema;
@@ -12,6 +14,7 @@ use uuid::Uuid;
 
 use super::super::protocols::{self, Given, ProtocolKind};
 use super::super::store::{self, protocols::ProtocolRow};
+use super::super::trial::{self, Reading};
 use super::super::{MAX_ITEMS, MAX_NAME_CHARS};
 use super::{OfModelQuery, TAG};
 use crate::authn::Authn;
@@ -43,6 +46,10 @@ where
                     "Say how advertisements of a device model are read",
                 ),
             ),
+        )
+        .api_route(
+            "/tenant/device-protocols/test-run",
+            post_with(test_run, operation("deviceProtocols.testRun", TAG, "Try a protocol that is not stored")),
         )
         .api_route(
             "/tenant/device-protocols/{deviceProtocolId}",
@@ -131,6 +138,50 @@ pub struct UpdateDeviceProtocolRequest {
     tests: Option<Vec<Map<String, Value>>>,
 }
 
+/// A protocol to try.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct DeviceProtocolTestRequest {
+    /// How it is given.
+    kind: ProtocolKind,
+    /// What the kind demands, of 64 KiB at most. A member that is not known is an error.
+    definition: Value,
+    /// Advertisements with what they say, in the form of docs/decoders.md, of 64 KiB at most. A
+    /// test whose `expect` is empty tells what is read.
+    #[schemars(length(max = MAX_ITEMS))]
+    tests: Option<Vec<Map<String, Value>>>,
+}
+
+/// What a protocol reads.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct DeviceProtocolTestResult {
+    /// One for each test, in their order.
+    tests: Vec<ProtocolTestOutcome>,
+}
+
+/// What a protocol reads of the frame of one test.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ProtocolTestOutcome {
+    /// Whether all is as the test expects.
+    passed: bool,
+    /// The values by quantity; one of several of a quantity as `quantity[index]`.
+    values: BTreeMap<String, Value>,
+    /// The quantities that are not as the test expects.
+    differing: Vec<String>,
+    /// Why nothing was read.
+    problem: Option<String>,
+}
+
+impl From<Reading> for ProtocolTestOutcome {
+    fn from(reading: Reading) -> Self {
+        Self {
+            passed: reading.has_passed(),
+            values: reading.measurements.iter().map(|one| (one.key(), one.value.json())).collect(),
+            differing: reading.differences.into_iter().map(|one| one.quantity).collect(),
+            problem: reading.problem,
+        }
+    }
+}
+
 fn check_name(name: &str) -> Result<()> {
     let mut check = Check::new();
     check.required("name", name, MAX_NAME_CHARS);
@@ -163,6 +214,19 @@ async fn create(
     let given = Given { name: Some(name), kind: Some(kind), definition: Some(definition), tests };
     let row = protocols::create(&core, &auth.scope, device_uuid, given).await?;
     Ok(Answer(DeviceProtocolResponse::new(row)?))
+}
+
+/// Compiles the definition and runs its tests, and stores nothing. What cannot be compiled and what
+/// is no test is refused by name. 503 BUSY while too many scripts are being run.
+async fn test_run(
+    auth: Authorized<perm::CatalogWrite>,
+    State(core): State<Core>,
+    Json(request): Json<DeviceProtocolTestRequest>,
+) -> Result<Answer<DeviceProtocolTestResult>> {
+    let DeviceProtocolTestRequest { kind, definition, tests } = request;
+    let tests = Value::from(tests.unwrap_or_default()).to_string();
+    let readings = trial::run(&core, &auth.scope, kind, definition.to_string(), tests).await?;
+    Ok(Answer(DeviceProtocolTestResult { tests: readings.into_iter().map(Into::into).collect() }))
 }
 
 async fn get(

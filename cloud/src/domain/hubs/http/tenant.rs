@@ -10,7 +10,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::super::adapters::{self, AdapterUpdate, AdapterView};
-use super::super::store::{self, HubRow};
+use super::super::list_store::{Filters, Status};
+use super::super::store::HubRow;
+use super::super::versions::VersionFilter;
 use super::super::{self as hubs, MAX_IDENTIFIER_CHARS, adapter_store};
 use crate::authn::Authn;
 use crate::authz::{Authorized, Scope, permission as perm};
@@ -18,8 +20,8 @@ use crate::core::Core;
 use crate::domain::hubs::Hubs;
 use crate::error::Result;
 use crate::http::answer::Answer;
-use crate::http::check::Check;
-use crate::http::extract::{Json, Path};
+use crate::http::check::{Check, filled};
+use crate::http::extract::{Json, Path, Query};
 use crate::http::operation::operation;
 use crate::http::page::{Listed, Page};
 use crate::http::paths::{AdapterPath, HubPath};
@@ -51,8 +53,65 @@ where
 /// Longest description of a hub.
 const MAX_DESCRIPTION_CHARS: usize = 2000;
 
+/// Longest text to search for.
+const MAX_SEARCH_CHARS: usize = 200;
+/// Longest version to compare with.
+const MAX_VERSION_CHARS: usize = 64;
+
+/// What a list is narrowed by.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HubQuery {
+    /// Only hubs with this status.
+    status: Option<HubStatus>,
+    /// Part of the label, in any case.
+    #[schemars(length(max = MAX_SEARCH_CHARS), regex(pattern = hub_protocol::patterns::LINE))]
+    label: Option<String>,
+    /// Part of the label, the host name or the hardware identity, in any case.
+    #[schemars(length(max = MAX_SEARCH_CHARS), regex(pattern = hub_protocol::patterns::LINE))]
+    q: Option<String>,
+    /// The version of the agent: `1.4` for it and those that begin with it, or `<1.4`, `<=1.4.2`,
+    /// `>1.4`, `>=1.4`.
+    #[schemars(length(max = MAX_VERSION_CHARS), regex(pattern = hub_protocol::patterns::LINE))]
+    version: Option<String>,
+    /// Only hubs that were last seen at this time or later.
+    seen_from: Option<Timestamp>,
+    /// Only hubs that were last seen before this time, or never.
+    seen_to: Option<Timestamp>,
+}
+
+impl HubQuery {
+    fn checked(self) -> Result<Filters> {
+        let mut check = Check::new();
+        check.line("label", self.label.as_deref(), MAX_SEARCH_CHARS);
+        check.line("q", self.q.as_deref(), MAX_SEARCH_CHARS);
+        check.line("version", self.version.as_deref(), MAX_VERSION_CHARS);
+        let version = filled(self.version.as_deref()).map(VersionFilter::parse);
+        check.that(
+            !matches!(version, Some(None)),
+            "version",
+            "must be a version, or one of its first numbers, after `<`, `<=`, `>`, `>=` or nothing",
+        );
+        check.done()?;
+        let status = self.status.map(|status| match status {
+            HubStatus::Blocked => Status::Blocked,
+            HubStatus::Online => Status::Online,
+            HubStatus::Offline => Status::Offline,
+        });
+        let text = |given: Option<String>| filled(given.as_deref()).map(str::to_owned);
+        Ok(Filters {
+            status,
+            label: text(self.label),
+            search: text(self.q),
+            version: version.flatten(),
+            seen_from: self.seen_from,
+            seen_to: self.seen_to,
+        })
+    }
+}
+
 /// The status of a hub: the first that applies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum HubStatus {
     /// A platform administrator has blocked it.
@@ -183,10 +242,12 @@ async fn list(
     auth: Authorized<perm::HubsRead>,
     State(hubs): State<Hubs>,
     page: Page,
+    Query(query): Query<HubQuery>,
 ) -> Result<Listed<HubSummaryResponse>> {
-    let mut conn = hubs.core.db.read().await?;
-    let (rows, total) = store::list(&mut conn, &auth.scope, page.slice()).await?;
+    let filters = query.checked()?;
     let now = hubs.core.clock.now();
+    let mut conn = hubs.core.db.read().await?;
+    let (rows, total) = hubs::list(&mut conn, &auth.scope, filters, now, page.slice()).await?;
     Ok(page.listed(rows.into_iter().map(|hub| HubSummaryResponse::new(hub, now)).collect(), total))
 }
 

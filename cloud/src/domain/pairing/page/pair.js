@@ -1,5 +1,7 @@
 // The pairing page. The claim code comes in the fragment of the URL, which no browser sends. What
-// the service says is put on the page as text alone. Tokens are kept in memory and nowhere else.
+// the service says is put on the page as text alone. The access token is kept in memory and nowhere
+// else; what continues the login is a cookie that no script can read. While a person signs in
+// elsewhere, the code waits in the storage of this tab.
 'use strict';
 
 const element = (id) => document.getElementById(id);
@@ -8,7 +10,19 @@ const sleep = (millis) => new Promise((resolve) => { setTimeout(resolve, millis)
 const FIRST_PAUSE = 2000;
 const LONGEST_PAUSE = 15000;
 
+const CODE = 'claimCode';
+const SIGN_IN_ERRORS = {
+  SIGN_IN_REFUSED: 'You were not signed in, because you or the other service did not agree.',
+  RATE_LIMITED: 'Too many attempts. Wait a minute, then try again.',
+  ISSUER_UNAVAILABLE: 'The service where you sign in cannot be reached. Try again shortly.',
+  BUSY: 'Many people sign in at this moment. Try again shortly.',
+};
+
 let session = null;
+// Whether this browser may be signed in without this page knowing it yet.
+let mayResume = true;
+// What to say once the page is set up.
+let complaint = '';
 // Raised to end what goes on for an earlier code.
 let round = 0;
 
@@ -66,14 +80,19 @@ async function callSignedIn(method, path, body) {
   } catch (failure) {
     if (failure.status !== 401) throw failure;
   }
+  if (!await resume()) throw new Failure('You have been signed out. Sign in again.', { status: 401 });
+  return call(method, path, body, session.accessToken);
+}
+
+/// Gets an access token with the browser's cookie. Says whether there was one.
+async function resume() {
   try {
-    session = await call('POST', '/auth/refresh', { refreshToken: session.refreshToken });
+    session = await call('POST', '/auth/session/refresh');
   } catch (failure) {
     if (failure.wait !== null) throw failure;
     session = null;
-    throw new Failure('You have been signed out. Sign in again.', { status: 401 });
   }
-  return call(method, path, body, session.accessToken);
+  return session !== null;
 }
 
 /// `XXXX-XXXX-XXXX-XXXX`, or an empty text if it cannot be a code.
@@ -101,31 +120,50 @@ function mark(step) {
   });
 }
 
-function start() {
+async function start() {
   round += 1;
-  tell('');
+  const mine = round;
+  tell(complaint);
+  complaint = '';
   say('status', '');
-  for (const id of ['code-form', 'login-form', 'offer', 'steps', 'again']) show(id, false);
+  for (const id of ['code-form', 'sign-in', 'offer', 'steps', 'again', 'sign-out']) show(id, false);
   const given = codeOfUrl();
   const code = spelled(given);
   if (code === '') {
     if (given !== '') tell('This is no claim code. A code has 16 letters and digits, such as 7K3M-9QXT-0V4B-HD2R.');
     show('code-form', true);
     element('code').focus();
-  } else if (session === null) {
-    show('login-form', true);
-    element('email').focus();
   } else {
-    follow(code, round);
+    try {
+      if (session === null && mayResume) await insist(mine, resume);
+      mayResume = false;
+      if (mine !== round) return;
+      if (session === null) await offerSignIn(mine);
+      else await follow(code, mine);
+    } catch (failure) {
+      if (mine === round) stop(failure);
+    }
   }
+}
+
+/// Shows the ways to sign in that this service has.
+async function offerSignIn(mine) {
+  const methods = await insist(mine, () => call('GET', '/auth/methods'));
+  if (mine !== round) return;
+  show('sign-out', false);
+  show('login-form', methods.password);
+  show('issuer', methods.oidc !== null);
+  if (methods.oidc !== null) say('issuer', `Sign in with ${methods.oidc.name}`);
+  show('sign-in', true);
+  element(methods.password ? 'email' : 'issuer').focus();
 }
 
 /// Repeats what fails for a while only, until it succeeds or another code is looked at.
 async function insist(mine, attempt) {
-  for (;;) {
+  for (let isTold = false; ; isTold = true) {
     try {
       const answer = await attempt();
-      if (mine === round) tell('');
+      if (isTold && mine === round) tell('');
       return answer;
     } catch (failure) {
       if (mine !== round || !(failure instanceof Failure) || failure.wait === null) throw failure;
@@ -137,53 +175,50 @@ async function insist(mine, attempt) {
 }
 
 async function follow(code, mine) {
-  try {
-    let pause = FIRST_PAUSE;
-    let offer = await insist(mine, () => callSignedIn('POST', '/app/hubs/pairing-codes/offer', { claimCode: code }));
+  show('sign-out', true);
+  let pause = FIRST_PAUSE;
+  let offer = await insist(mine, () => callSignedIn('POST', '/app/hubs/pairing-codes/offer', { claimCode: code }));
+  if (mine !== round) return;
+  present(code, offer);
+  while (offer.hubUuid === null) {
+    mark('step-code');
+    say('status', 'Waiting for the hub to use the code …');
+    await sleep(pause);
+    pause = Math.min(pause * 1.3, LONGEST_PAUSE);
     if (mine !== round) return;
-    present(code, offer);
-    while (offer.hubUuid === null) {
-      mark('step-code');
-      say('status', 'Waiting for the hub to use the code …');
-      await sleep(pause);
-      pause = Math.min(pause * 1.3, LONGEST_PAUSE);
-      if (mine !== round) return;
-      offer = await insist(mine, () => callSignedIn('POST', '/app/hubs/pairing-codes/offer', { claimCode: code }));
-    }
-    if (mine !== round) return;
-    for (const id of ['how', 'expiry', 'expiry-name']) show(id, false);
-    pause = FIRST_PAUSE;
-    for (;;) {
-      const hub = await insist(mine, () => callSignedIn('GET', `/app/hubs/${encodeURIComponent(offer.hubUuid)}`));
-      if (mine !== round) return;
-      if (hub.hubIdentifier) name(hub.hubIdentifier);
-      if (hub.online) break;
-      mark('step-claimed');
-      say('status', 'The hub is yours. Waiting until it is online …');
-      await sleep(pause);
-      pause = Math.min(pause * 1.3, LONGEST_PAUSE);
-      if (mine !== round) return;
-    }
-    mark('step-online');
-    say('status', 'Done: the hub is yours, and it is online. You can close this page.');
-  } catch (failure) {
-    if (mine !== round) return;
-    stop(failure);
+    offer = await insist(mine, () => callSignedIn('POST', '/app/hubs/pairing-codes/offer', { claimCode: code }));
   }
+  if (mine !== round) return;
+  for (const id of ['how', 'expiry', 'expiry-name']) show(id, false);
+  pause = FIRST_PAUSE;
+  for (;;) {
+    const hub = await insist(mine, () => callSignedIn('GET', `/app/hubs/${encodeURIComponent(offer.hubUuid)}`));
+    if (mine !== round) return;
+    if (hub.hubIdentifier) name(hub.hubIdentifier);
+    if (hub.online) break;
+    mark('step-claimed');
+    say('status', 'The hub is yours. Waiting until it is online …');
+    await sleep(pause);
+    pause = Math.min(pause * 1.3, LONGEST_PAUSE);
+    if (mine !== round) return;
+  }
+  mark('step-online');
+  say('status', 'Done: the hub is yours, and it is online. You can close this page.');
 }
 
 function stop(failure) {
   say('status', '');
   if (failure.status === 401) {
-    show('login-form', true);
-    element('email').focus();
-  } else {
-    show('again', true);
+    session = null;
+    complaint = failure.message;
+    start();
+    return;
   }
+  show('again', true);
   if (failure.status === 404) {
     show('offer', false);
     show('steps', false);
-    tell('This code does not exist, has expired, or was made for another account. Ask for a new one, or load this page again to sign in with the other account.');
+    tell('This code does not exist, has expired, or was made for another account. Ask for a new one, or sign out to use the other account.');
   } else {
     tell(failure.message);
   }
@@ -225,12 +260,35 @@ element('login-form').addEventListener('submit', async (event) => {
   button.disabled = true;
   tell('');
   try {
-    session = await call('POST', '/auth/login', { email: element('email').value.trim(), password: element('password').value });
+    session = await call('POST', '/auth/session', { email: element('email').value.trim(), password: element('password').value });
     element('password').value = '';
     start();
   } catch (failure) {
     tell(failure.status === 401 ? 'The e-mail or the password is wrong.' : failure.message);
     element('password').focus();
+  } finally {
+    button.disabled = false;
+  }
+});
+
+element('issuer').addEventListener('click', () => {
+  try {
+    sessionStorage.setItem(CODE, codeOfUrl());
+  } catch {
+    // A browser that stores nothing has the person type the code afterwards.
+  }
+  location.assign('/auth/oidc/login?returnTo=/app/pair');
+});
+
+element('sign-out').addEventListener('click', async () => {
+  const button = element('sign-out');
+  button.disabled = true;
+  try {
+    await call('DELETE', '/auth/session');
+    session = null;
+    start();
+  } catch (failure) {
+    tell(failure.message);
   } finally {
     button.disabled = false;
   }
@@ -242,5 +300,21 @@ element('again').addEventListener('click', () => {
   else location.hash = '';
 });
 
+/// Takes the code back after a person has signed in elsewhere, and clears the URL of what came of it.
+function comeBack() {
+  const error = new URLSearchParams(location.search).get('signInError');
+  if (error !== null) complaint = SIGN_IN_ERRORS[error] ?? 'You could not be signed in. Try again.';
+  let code = null;
+  try {
+    code = sessionStorage.getItem(CODE);
+    sessionStorage.removeItem(CODE);
+  } catch {
+    // Nothing was stored.
+  }
+  const fragment = code ? `#${encodeURIComponent(code)}` : location.hash;
+  if (error !== null || code) history.replaceState(null, '', `/app/pair${fragment}`);
+}
+
 addEventListener('hashchange', start);
+comeBack();
 start();

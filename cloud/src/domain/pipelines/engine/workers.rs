@@ -27,9 +27,11 @@ impl Workers {
     }
 }
 
-/// None if there can be no more threads. Lanes then work on those that serve requests.
+/// None if there can be no more threads. Lanes then work on those that serve requests. They run on
+/// half of the processors at most: a thread that wakes up to serve a request may have to wait until
+/// one of lower priority has used up its time slice.
 fn start() -> Option<Runtime> {
-    let threads = available_parallelism().map_or(1, NonZero::get);
+    let threads = available_parallelism().map_or(1, NonZero::get).div_ceil(2);
     let runtime = Builder::new_multi_thread()
         .worker_threads(threads)
         .thread_name("pipelines")

@@ -1,22 +1,31 @@
-//! Client of the issuer: builds the login URL and exchanges a code or a refresh token for tokens.
+//! Client of the issuer, for people who log in with a browser or on the command line: builds the
+//! login URL and exchanges a code or a refresh token for tokens.
 
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hub_protocol::Timestamp;
-use reqwest::Url;
+use reqwest::{RequestBuilder, Url};
+use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
+use sha2::{Digest, Sha256};
 
-use super::session::Session;
-use crate::authn::oidc::discovery::{self, Discovery};
-use crate::authn::oidc::id_token;
+use super::discovery::{self, Discovery};
+use super::id_token;
+use super::key_set::KeySet;
 
 pub struct Issuer {
     http: reqwest::Client,
     name: String,
-    discovery: Discovery,
+    discovery: Arc<Discovery>,
 }
 
 /// What a login requests from the issuer.
 pub struct LoginRequest<'a> {
     pub client_id: &'a str,
+    /// The command line has none.
+    pub client_secret: Option<&'a SecretString>,
     pub audience: &'a str,
     pub scope: &'a str,
 }
@@ -28,7 +37,7 @@ pub struct Tokens {
     token_type: String,
     pub expires_in: Option<i64>,
     pub refresh_token: Option<String>,
-    id_token: Option<String>,
+    pub id_token: Option<String>,
 }
 
 /// An error response of the token endpoint (RFC 6749, 5.2).
@@ -51,7 +60,12 @@ impl Issuer {
         let found = discovery::discover(&http, name).await;
         let discovery =
             found.map_err(|reason| format!("cannot fetch the discovery document of the issuer: {reason}"))?;
-        Ok(Self { http, name: name.to_owned(), discovery })
+        Ok(Self { http, name: name.to_owned(), discovery: Arc::new(discovery) })
+    }
+
+    /// The issuer whose discovery document is known.
+    pub fn known(http: reqwest::Client, name: &str, discovery: Arc<Discovery>) -> Self {
+        Self { http, name: name.to_owned(), discovery }
     }
 
     pub fn name(&self) -> &str {
@@ -70,7 +84,7 @@ impl Issuer {
         redirect_uri: &str,
         state: &str,
         nonce: &str,
-        challenge: &str,
+        verifier: &str,
     ) -> Result<Url, String> {
         let methods = self.discovery.code_challenge_methods_supported.as_deref();
         if methods.is_some_and(|methods| !methods.iter().any(|method| method == "S256")) {
@@ -78,6 +92,7 @@ impl Issuer {
             return Err(format!("{} {reason}", self.name));
         }
         let mut url = self.endpoint("authorization_endpoint", self.discovery.authorization_endpoint.as_deref())?;
+        let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(verifier.as_bytes()));
         let mut query = url.query_pairs_mut();
         query.extend_pairs([
             ("response_type", "code"),
@@ -86,7 +101,7 @@ impl Issuer {
             ("scope", login.scope),
             ("state", state),
             ("nonce", nonce),
-            ("code_challenge", challenge),
+            ("code_challenge", &challenge),
             ("code_challenge_method", "S256"),
             // For issuers that do not support resource indicators.
             ("audience", login.audience),
@@ -116,20 +131,13 @@ impl Issuer {
             ("redirect_uri", redirect_uri),
             ("code_verifier", verifier),
         ];
-        let again = "run `hub-cloud login` again";
-        self.tokens(&form, login).await.map_err(|reason| format!("{} issued no tokens: {reason}; {again}", self.name))
+        self.tokens(&form, login).await.map_err(|reason| format!("{} issued no tokens: {reason}", self.name))
     }
 
-    /// Refreshes the tokens of the session.
-    pub async fn refresh(&self, session: Session, now: Timestamp) -> Result<Session, String> {
-        let again = "run `hub-cloud login` again";
-        let Some(refresh_token) = session.refresh_token() else {
-            return Err(format!("the access token has expired and the issuer sent no refresh token; {again}"));
-        };
+    /// Exchanges a refresh token for new tokens.
+    pub async fn refresh(&self, login: &LoginRequest<'_>, refresh_token: &str) -> Result<Tokens, String> {
         let form = [("grant_type", "refresh_token"), ("refresh_token", refresh_token)];
-        let tokens = self.tokens(&form, &session.login_request()).await;
-        let tokens = tokens.map_err(|reason| format!("{} issued no new token: {reason}; {again}", self.name))?;
-        session.refreshed(tokens, now)
+        self.tokens(&form, login).await.map_err(|reason| format!("{} issued no new token: {reason}", self.name))
     }
 
     /// Checks that the ID token belongs to this login. Without the scope `openid` there is no ID
@@ -150,20 +158,18 @@ impl Issuer {
         };
         let jwks_uri = discovery::endpoint(&self.name, &self.discovery.jwks_uri)?;
         let keys = discovery::get(&self.http, jwks_uri.as_str()).await?.body;
-        id_token::check(id_token, &keys, &self.name, login.client_id, nonce, now)
-            .map_err(|reason| format!("the ID token from {} does not belong to this login: {reason}", self.name))
+        let checked = match jsonwebtoken::decode_header(id_token) {
+            Ok(header) => match KeySet::parse(&keys)?.verify(&header, id_token) {
+                Some(claims) => id_token::check(&claims, &self.name, login.client_id, nonce, now).map(drop),
+                None => Err("it was not signed by any of the issuer's keys".to_owned()),
+            },
+            Err(_) => Err("it is not a signed JWT".to_owned()),
+        };
+        checked.map_err(|reason| format!("the ID token from {} does not belong to this login: {reason}", self.name))
     }
 
     async fn tokens(&self, form: &[(&str, &str)], login: &LoginRequest<'_>) -> Result<Tokens, String> {
-        let url = self.endpoint("token_endpoint", self.discovery.token_endpoint.as_deref())?;
-        let mut body = form_urlencoded::Serializer::new(String::new());
-        body.extend_pairs(form).append_pair("client_id", login.client_id);
-        if let Some(resource) = login.resource() {
-            body.append_pair("resource", resource);
-        }
-        let request = self.http.post(url).header("accept", "application/json");
-        let request = request.header("content-type", "application/x-www-form-urlencoded").body(body.finish());
-        let response = request.send().await.map_err(|error| discovery::cause(&error))?;
+        let response = self.token_request(form, login)?.send().await.map_err(|error| discovery::cause(&error))?;
         let status = response.status();
         let body = discovery::body(response).await?;
         if !status.is_success() {
@@ -178,10 +184,43 @@ impl Issuer {
         }
     }
 
+    fn token_request(&self, form: &[(&str, &str)], login: &LoginRequest<'_>) -> Result<RequestBuilder, String> {
+        let url = self.endpoint("token_endpoint", self.discovery.token_endpoint.as_deref())?;
+        let mut body = form_urlencoded::Serializer::new(String::new());
+        body.extend_pairs(form);
+        if let Some(resource) = login.resource() {
+            body.append_pair("resource", resource);
+        }
+        let mut request = self.http.post(url).header("accept", "application/json");
+        match login.client_secret.map(ExposeSecret::expose_secret) {
+            // Each part is encoded as in a form (RFC 6749, 2.3.1).
+            Some(secret) if self.accepts_basic() => {
+                request = request.basic_auth(form_encoded(login.client_id), Some(form_encoded(secret)));
+            }
+            Some(secret) => {
+                body.append_pair("client_id", login.client_id).append_pair("client_secret", secret);
+            }
+            None => {
+                body.append_pair("client_id", login.client_id);
+            }
+        }
+        Ok(request.header("content-type", "application/x-www-form-urlencoded").body(body.finish()))
+    }
+
+    /// Whether a client sends its secret in a header, as it does unless the issuer says otherwise.
+    fn accepts_basic(&self) -> bool {
+        let methods = self.discovery.token_endpoint_auth_methods_supported.as_deref();
+        methods.is_none_or(|methods| methods.iter().any(|method| method == "client_secret_basic"))
+    }
+
     fn endpoint(&self, member: &str, url: Option<&str>) -> Result<Url, String> {
         let url = url.ok_or_else(|| format!("the discovery document of {} has no {member}", self.name))?;
         discovery::endpoint(&self.name, url).map_err(|reason| format!("{}: {member}: {reason}", self.name))
     }
+}
+
+fn form_encoded(text: &str) -> String {
+    form_urlencoded::byte_serialize(text.as_bytes()).collect()
 }
 
 impl Refusal {
@@ -198,7 +237,7 @@ pub fn refusal(error: &str, description: Option<&str>) -> String {
     }
 }
 
-/// Removes control characters: text of the issuer must not control the terminal.
+/// Removes control characters: text of the issuer must not control a terminal or a log.
 fn printable(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).take(300).collect()
 }

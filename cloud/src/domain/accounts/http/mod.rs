@@ -1,4 +1,6 @@
-//! `/auth/**` and `/.well-known/jwks.json`.
+//! `/auth/**` and `/.well-known/jwks.json`. What browsers sign in with is in `browser`.
+
+mod browser;
 
 use aide::OperationOutput;
 use aide::axum::ApiRouter;
@@ -31,6 +33,7 @@ where
 {
     ApiRouter::new()
         .merge(super::profile::routes())
+        .merge(browser::routes())
         .api_route(
             "/.well-known/jwks.json",
             get_with(jwks, operation("auth.getJwks", "auth", "Keys that verify user tokens")),
@@ -103,7 +106,7 @@ impl RegisterRequest {
 
 /// The credentials of an account.
 #[derive(Deserialize, JsonSchema)]
-pub struct LoginRequest {
+struct LoginRequest {
     /// The e-mail address, read without regard to case.
     #[schemars(length(max = 254), extend("format" = "email"))]
     email: String,
