@@ -3,6 +3,7 @@
 mod admin;
 mod api;
 mod check;
+mod cli;
 mod contract;
 mod demo;
 mod disk;

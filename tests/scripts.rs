@@ -182,7 +182,8 @@ async fn a_call_knows_nothing_of_others() {
             Promise: { (async () => { await 1; count = 99; })(); } \
             return {'voltage[0]': count, 'voltage[1]': decode.count, 'voltage[2]': Store.count, \
                     'voltage[3]': seen.count, 'voltage[4]': {}.count ?? 1}; }";
-    let decoded = scripts.decode(tenant(), source, &frames(&[&[1][..]; 50]), UPLOAD_TIME).await;
+    // All 50 have to be run, however little of the machine is left for them.
+    let decoded = scripts.decode(tenant(), source, &frames(&[&[1][..]; 50]), 20 * UPLOAD_TIME).await;
     for decoded in decoded {
         assert_eq!(values(&decoded), "voltage[0] 1 V, voltage[1] 1 V, voltage[2] 1 V, voltage[3] 1 V, voltage[4] 1 V");
     }
@@ -247,33 +248,45 @@ fn processes(program: &Path) -> Vec<u32> {
     pids.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).filter(is_mine).collect()
 }
 
+/// Processor time of a process in hundredths of a second, as `/proc/PID/stat` counts it; none of
+/// one that is gone.
+fn used_hundredths(pid: u32) -> Option<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name of the program is in brackets, and may contain anything.
+    let (_, fields) = stat.rsplit_once(") ")?;
+    fields.split(' ').nth(11)?.parse().ok()
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_killed_process_costs_no_event() {
+    const KILLS: u32 = 10;
     let (_dir, program) = named();
     let scripts = Scripts::new(program.clone(), 4, Metrics::new());
     let (all, tenant) = (frames(&[&[7][..]; 400]), tenant());
     let source = "function decode(f) { let n = 0; for (let i = 0; i < 3000; i++) n += i; return {battery: 7}; }";
-    let until = Instant::now() + Duration::from_secs(3);
     let killer = tokio::spawn(async move {
         let mut killed = 0;
-        while Instant::now() < until {
-            tokio::time::sleep(Duration::from_millis(150)).await;
+        while killed < KILLS {
+            tokio::time::sleep(Duration::from_millis(20)).await;
             for pid in processes(&program) {
-                let pid = rustix::process::Pid::from_raw(pid.cast_signed()).expect("a process");
-                killed += u32::from(rustix::process::kill_process(pid, rustix::process::Signal::KILL).is_ok());
+                // Each has answered some calls: one call that is killed twice counts as failed.
+                if used_hundredths(pid).is_some_and(|used| used > 15) {
+                    let pid = rustix::process::Pid::from_raw(pid.cast_signed()).expect("a process");
+                    killed += u32::from(rustix::process::kill_process(pid, rustix::process::Signal::KILL).is_ok());
+                }
             }
         }
         killed
     });
     let mut runs = 0;
-    while Instant::now() < until {
+    while !killer.is_finished() {
         for decoded in scripts.decode(tenant, source, &all, Duration::from_secs(20)).await {
             assert_eq!(values(&decoded), "battery 7 %");
         }
         runs += 1;
     }
     let killed = killer.await.expect("the killer");
-    assert!(killed > 3 && runs > 0, "{killed} killed, {runs} runs");
+    assert!(killed >= KILLS && runs > 0, "{killed} killed, {runs} runs");
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! Queries, paths, headers and bytes that nobody should send, as `bad_input` does with bodies.
 
-use hub_tests::{Backend, Call, Client, TestApp, on_each_database};
+use hub_tests::{Backend, Call, Client, Person, TestApp, on_each_database};
 use reqwest::Method;
 use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use serde_json::Value;
@@ -111,7 +111,7 @@ async fn unknown_path_is_refused() {
                 }
             }
         }
-        for path in ["//", "/..", "/%00", "/v1", "/tenant/", "/%ff", "/healthz/", "/HEALTHZ"] {
+        for path in ["//", "/%00", "/v1", "/tenant/", "/%ff", "/healthz/", "/HEALTHZ"] {
             trials.send(path.to_owned(), world.tenant.client.get(path), Expect::Status(404)).await;
         }
         for (method, path) in
@@ -153,7 +153,14 @@ async fn invalid_header_is_refused() {
             b"Bearer null",
             long.as_bytes(),
         ];
-        for operation in operations() {
+        let mut leaver = Person::register(&world.app.client()).await.client;
+        for value in ["one", "another"] {
+            leaver.headers.append("idempotency-key", HeaderValue::from_static(value));
+        }
+        let expect = Expect::Field("Idempotency-Key".to_owned());
+        trials.send("DELETE /auth/sessions".to_owned(), leaver.delete("/auth/sessions"), expect).await;
+        // One ends the logins of its caller, who then cannot try the others.
+        for operation in operations().into_iter().filter(|operation| operation.id() != "session.deleteAll") {
             let kind = operation.access().split(':').next().unwrap_or_default();
             let name_of_operation = operation.name();
             // Another tenant in the path than in the header is refused before anything else is

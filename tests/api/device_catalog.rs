@@ -12,6 +12,7 @@ use uuid::Uuid;
 
 pub const MODELS: &str = "/tenant/device-catalog";
 pub const PROTOCOLS: &str = "/tenant/device-protocols";
+pub const TEST_RUN: &str = "/tenant/device-protocols/test-run";
 pub const VERSIONS: &str = "/tenant/device-versions";
 
 /// A decoder of one byte, and a frame that it reads.
@@ -260,6 +261,57 @@ async fn protocols_are_tried_and_have_revisions(backend: Backend) {
     assert_eq!(get(client, &format!("{PROTOCOLS}?deviceUuid={}", Uuid::new_v4())).await, json!([]));
     client.delete(&one).call().await.expect(200);
     client.get(&one).call().await.expect(404);
+}
+
+on_each_database!(a_protocol_is_tried_without_being_stored);
+async fn a_protocol_is_tried_without_being_stored(backend: Backend) {
+    let app = TestApp::new(backend).await;
+    let tenant = Tenant::create(&app.client()).await;
+    let client = &tenant.client;
+    let before = revision(&app, &tenant).await;
+    let two = json!({"match": {"manufacturer": "0499"}, "read": [
+        {"quantity": "battery", "at": 0},
+        {"quantity": "temperature", "at": 1, "index": 0},
+        {"quantity": "temperature", "at": 2, "index": 1},
+    ]});
+    let frame = |expect: Value| json!({"manufacturerData": {"0499": "641415"}, "expect": expect});
+    let tests = json!([
+        frame(json!({})),
+        frame(json!({"battery": 100, "temperature[1]": 21, "humidity": null})),
+        frame(json!({"battery": 99, "temperature[0]": null})),
+        {"manufacturerData": {"0498": "64"}, "expect": {}},
+    ]);
+    let run = post(client, TEST_RUN, &json!({"kind": "DECLARATIVE", "definition": two, "tests": tests})).await;
+    let read = json!({"battery": 100, "temperature[0]": 20, "temperature[1]": 21});
+    let not_mine = "the decoder does not take this frame for one of its own";
+    assert_eq!(
+        run["tests"],
+        json!([
+            {"passed": true, "values": read, "differing": [], "problem": null},
+            {"passed": true, "values": read, "differing": [], "problem": null},
+            {"passed": false, "values": read, "differing": ["battery", "temperature[0]"], "problem": null},
+            {"passed": true, "values": {}, "differing": [], "problem": not_mine},
+        ])
+    );
+    let source =
+        "function decode(frame) { if (frame.name === 'null') return null; return { battery: frame.name.length }; }";
+    let script = json!({"kind": "SCRIPT", "definition": {"source": source}, "tests": [
+        {"name": "four", "expect": {}}, {"name": "null", "expect": {}}, {"expect": {}},
+    ]});
+    let run = post(client, TEST_RUN, &script).await;
+    assert_eq!(run["tests"][0]["values"], json!({"battery": 4}));
+    assert_eq!(run["tests"][1]["problem"], "decode returns null for this frame");
+    assert_eq!((&run["tests"][2]["passed"], &run["tests"][2]["values"]), (&json!(false), &json!({})));
+    assert!(!text(&run["tests"][2]["problem"]).is_empty(), "{run}");
+    assert_eq!(
+        post(client, TEST_RUN, &json!({"kind": "BUILTIN", "definition": {"decoder": "ruuvi"}})).await["tests"],
+        json!([])
+    );
+
+    assert_eq!(get(client, PROTOCOLS).await, json!([]));
+    assert_eq!(revision(&app, &tenant).await, before);
+    let viewer = tenant.member(Role::Viewer).await;
+    viewer.post(TEST_RUN).json(&script).call().await.expect(403);
 }
 
 on_each_database!(versions_may_have_a_protocol_of_their_own);

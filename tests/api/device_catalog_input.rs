@@ -6,7 +6,7 @@ use hub_tests::{Backend, Call, Tenant, TestApp, on_each_database};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::device_catalog::{MODELS, PROTOCOLS, VERSIONS, battery, model, patch, post, text};
+use super::device_catalog::{MODELS, PROTOCOLS, TEST_RUN, VERSIONS, battery, model, patch, post, text};
 
 on_each_database!(bad_models_are_refused_with_the_member);
 async fn bad_models_are_refused_with_the_member(backend: Backend) {
@@ -182,6 +182,22 @@ async fn bad_protocols_are_refused_with_the_place(backend: Backend) {
         let refused = client.post(PROTOCOLS).json(&body).call().await.expect(400).problem();
         assert_eq!(refused.errors[0].field, field, "{body}");
         assert!(!refused.errors[0].message.is_empty());
+        // To try it is refused at the same place; a test that fails is an answer.
+        let mut draft = body.clone();
+        draft
+            .as_object_mut()
+            .expect("an object")
+            .retain(|member, _| !["deviceUuid", "name"].contains(&member.as_str()));
+        let tried = client.post(TEST_RUN).json(&draft).call().await;
+        match tried.status.as_u16() {
+            200 => {
+                let tried: Value = tried.data();
+                let failed = tried["tests"].as_array().expect("tests").iter().position(|test| test["passed"] == false);
+                let (at, quantity) = failed.map(|at| (at, &tried["tests"][at]["differing"][0])).expect("a failed test");
+                assert_eq!(format!("tests[{at}].expect.{}", quantity.as_str().unwrap_or_default()), field, "{body}");
+            }
+            _ => assert_eq!(tried.expect(400).problem().errors[0].field, field, "{body}"),
+        }
     }
     let failing = tested(json!({"manufacturerData": {"0498": "02"}, "expect": {"battery": 2}}));
     let message = client.post(PROTOCOLS).json(&failing).call().await.expect(400).problem().errors[0].message.clone();

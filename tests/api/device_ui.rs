@@ -45,6 +45,8 @@ async fn make_form(tenant: &Tenant, kind: &str, endpoint: &str) -> i64 {
         {"id": "look", "title": "Look", "submit": submit("GET", "/v1/places?kind=room")},
         {"id": "up", "title": "Up", "submit": submit("PUT", "/../../other")},
         {"id": "done", "title": "Done"},
+        {"id": "number", "title": "Which?", "submit": submit("POST", "/v1/places?kind=number"), "fields": {
+            "type": "object", "properties": {"floor": {"type": "integer", "maximum": 9}}, "required": ["floor"]}},
     ]);
     let model = make_model(tenant, "Lamp").await;
     let body = json!({"deviceUuid": model, "kind": kind, "name": "Set up", "configJson": {"steps": steps}});
@@ -247,6 +249,10 @@ async fn nothing_is_sent_for_who_may_not_or_to_where_nobody_proved(backend: Back
     ] {
         let problem = world.post(&user, &with(member, value.clone())).await.expect(400).problem();
         assert_eq!(problem.errors[0].field, member, "{value}");
+    }
+    for (values, place) in [(json!({"floor": 10}), "/values/floor"), (json!({}), "/values")] {
+        let problem = world.post(&user, &world.body("number", values)).await.expect(400).problem();
+        assert_eq!(problem.errors[0].field, place);
     }
     let key = linking.tenant.api_key(json!({"scopes": ["*"]})).await.client;
     for nobody in [linking.app.client(), key, world.hub.client.clone()] {

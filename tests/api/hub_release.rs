@@ -97,7 +97,7 @@ async fn released_hub_ends_at_once_and_its_records_stay(backend: Backend) {
 
     let log = tenant.client.get("/tenant/audit-logs?action=hub.release").call().await.expect(200).json();
     let entry = &log["data"]["content"][0];
-    let expected = json!({"bundles": 0, "certificates": 1, "jobs": 1, "setupDelegations": 1, "updatePolicies": 1});
+    let expected = json!({"bundles": 0, "certificates": 1, "floorPlans": 0, "jobs": 1, "setupDelegations": 1, "updatePolicies": 1});
     assert_eq!((&entry["before"]["deviceInstanceId"], &entry["after"]), (&json!(hub.device_instance_id), &Value::Null));
     assert_eq!(entry["detail"], expected, "{log}");
 }

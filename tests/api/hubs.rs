@@ -64,6 +64,65 @@ async fn hub_is_online_for_ten_minutes_after_telemetry(backend: Backend) {
     assert_eq!(status().await, ("OFFLINE".to_owned(), json!(false)));
 }
 
+on_each_database!(list_is_narrowed_by_filters);
+async fn list_is_narrowed_by_filters(backend: Backend) {
+    let (clock, micros) = app::set_clock("2026-03-01T12:00:00Z".parse().expect("a time"));
+    let app = TestApp::with(backend, Options { clock: Some(clock), ..Options::default() }).await;
+    let tenant = Tenant::create(&app.client()).await;
+    let stranger = Tenant::create(&app.client()).await;
+    let named = async |tenant: &Tenant, label: &str, version: &str| {
+        let hub = SimulatedHub::claim(tenant).await;
+        let path = format!("/tenant/hubs/{}", hub.hub_uuid);
+        tenant.client.patch(&path).json(&json!({"hubIdentifier": label})).call().await.expect(200);
+        let telemetry = format!("/v1/hubs/{}/telemetry", hub.hub_uuid);
+        hub.client.post(&telemetry).json(&json!({"agentVersion": version})).call().await.expect(204);
+        hub
+    };
+    named(&tenant, "Roof 100%", "1.3.9").await;
+    named(&tenant, "Roof_2", "1.10.0").await;
+    named(&stranger, "Roof of somebody else", "1.3.9").await;
+    micros.fetch_add(700_000_000, Ordering::Relaxed);
+    named(&tenant, "Cellar", "1.4.0").await;
+    let labels = async |query: &str| {
+        let listed = tenant.client.get(&format!("/tenant/hubs?{query}")).call().await.expect(200);
+        let labels: Vec<String> = listed
+            .data::<Vec<Value>>()
+            .iter()
+            .map(|hub| hub["hubIdentifier"].as_str().unwrap_or_default().to_owned())
+            .collect();
+        assert_eq!(listed.header("x-total-count"), labels.len().to_string(), "{query}");
+        labels.join(", ")
+    };
+    for (query, expected) in [
+        ("", "Cellar, Roof_2, Roof 100%"),
+        ("label=rOOf", "Roof_2, Roof 100%"),
+        ("label=100%25", "Roof 100%"),
+        ("label=f_2", "Roof_2"),
+        ("label=%25", "Roof 100%"),
+        ("q=cellar", "Cellar"),
+        ("q=%20", "Cellar, Roof_2, Roof 100%"),
+        ("status=ONLINE", "Cellar"),
+        ("status=OFFLINE", "Roof_2, Roof 100%"),
+        ("status=BLOCKED", ""),
+        ("version=%3C1.4", "Roof 100%"),
+        ("version=%3E1.4", "Roof_2"),
+        ("version=%3E%3D1.4", "Cellar, Roof_2"),
+        ("version=1.4", "Cellar"),
+        ("version=9", ""),
+        ("seenFrom=2026-03-01T12:05:00Z", "Cellar"),
+        ("seenTo=2026-03-01T12:05:00Z", "Roof_2, Roof 100%"),
+        ("status=OFFLINE&label=roof&version=%3C1.4&seenTo=2026-03-01T12:05:00Z", "Roof 100%"),
+    ] {
+        assert_eq!(labels(query).await, expected, "{query}");
+    }
+    for (query, field) in
+        [("version=new", "version"), ("status=AWAY", "status"), ("seenTo=now", "seenTo"), ("q=%0A", "q")]
+    {
+        let refused = tenant.client.get(&format!("/tenant/hubs?{query}")).call().await.expect(400);
+        assert_eq!(refused.problem().errors[0].field, field, "{query}");
+    }
+}
+
 on_each_database!(patch_changes_only_the_fields_it_names);
 async fn patch_changes_only_the_fields_it_names(backend: Backend) {
     let app = TestApp::new(backend).await;

@@ -172,6 +172,20 @@ async fn what_one_person_makes_is_bounded(backend: Backend) {
     assert_eq!(listed, json!([]), "what nobody used is gone");
 }
 
+on_each_database!(who_uses_codes_up_gets_so_many_an_hour);
+async fn who_uses_codes_up_gets_so_many_an_hour(backend: Backend) {
+    let world = World::new(backend).await;
+    world.ask(true).await;
+    for number in 0..20 {
+        let made: Value = world.make(&world.person.client).await.expect(200).data();
+        SimulatedHub::claim_with(&world.app.client(), code_of(&made), &format!("hub {number}")).await;
+    }
+    let refused = world.make(&world.person.client).await.expect(429);
+    assert!(refused.headers.contains_key("retry-after"), "says when to try again");
+    world.pass(3601);
+    world.make(&world.person.as_platform_admin(&world.app)).await.expect(200);
+}
+
 on_each_database!(the_page_runs_nothing_but_its_own_files);
 async fn the_page_runs_nothing_but_its_own_files(backend: Backend) {
     let app = TestApp::new(backend).await;

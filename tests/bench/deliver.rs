@@ -1,7 +1,6 @@
 //! *deliver*: what leaves through pipelines to a receiver on the same machine: single events and
 //! batches that wait, beside the same bodies sent by an HTTP client that does nothing else; the
-//! time from commit to receipt; the same beside a receiver that is dead; and uploads beside
-//! pipelines.
+//! time from commit to receipt; and the same beside a receiver that is dead.
 
 use std::time::{Duration, Instant};
 
@@ -10,12 +9,11 @@ use hub_tests::client::{Call, Client};
 use serde_json::{Value, json};
 
 use crate::fleet::{Fleet, recorded_events};
-use crate::ingest;
 use crate::receiver::Receiver;
 use crate::service::Service;
 use crate::wire::{Connection, UploadRequest};
 
-const FLAGS: [&str; 1] = ["--allow-private-targets"];
+pub const FLAGS: [&str; 1] = ["--allow-private-targets"];
 const EVENTS_PER_UPLOAD: usize = 500;
 const SINGLE: usize = 30_000;
 const BATCHED: usize = 300_000;
@@ -27,12 +25,10 @@ const NEIGHBOURS: usize = 49;
 const WAITING: usize = 100_000;
 const UPLOADS_PER_SEC: u32 = 50;
 const LOAD_TIME: Duration = Duration::from_secs(15);
-const ROUND_TIME: Duration = Duration::from_secs(6);
 
 pub async fn run(backend: Backend) {
     throughput(backend).await;
     latency(backend).await;
-    beside_ingest(backend).await;
 }
 
 /// Stores events as fast as they are answered; returns nothing but when they are stored.
@@ -46,7 +42,7 @@ async fn fill(service: &Service, token: &str, events: usize) {
     }
 }
 
-async fn pipeline(tenant: &Client, url: &str, source: Value, delivery: Value) -> String {
+pub async fn pipeline(tenant: &Client, url: &str, source: Value, delivery: Value) -> String {
     let body = json!({"name": "bench", "source": source, "steps": [], "delivery": delivery,
         "destination": {"kind": "HTTP", "url": url}});
     let created = tenant.post("/tenant/data-pipelines").json(&body).call().await.expect(201).json();
@@ -206,34 +202,4 @@ async fn steady(
     let mut times: Vec<f64> = answered.into_iter().map(time).collect();
     times.sort_by(f64::total_cmp);
     Times(times)
-}
-
-/// Uploads of one tenant with more and more pipelines, each of which sends what one hub of ten
-/// hears to the same receiver, in batches.
-async fn beside_ingest(backend: Backend) {
-    let service = Service::start_with(backend, &FLAGS).await;
-    let fleet = Fleet::claim(&service, 1, 200).await;
-    let recorded = recorded_events();
-    let batch = format!("[{}]", recorded[..50].join(","));
-    let requests: Vec<UploadRequest> =
-        fleet.hubs.iter().map(|hub| UploadRequest::new(&hub.access_token, &batch)).collect();
-    let receiver = Receiver::start().await;
-    let mut rates = Vec::new();
-    let mut made = 0;
-    for pipelines in [0, 10, 100] {
-        while made < pipelines {
-            let source = json!({"hubUuids": [fleet.hubs[made].hub_uuid]});
-            pipeline(&fleet.tenants[0], &receiver.url, source, json!({"batchEvents": 100, "batchMillis": 500})).await;
-            made += 1;
-        }
-        let before = receiver.events();
-        let load = ingest::load(&service.url, &requests, 64, ROUND_TIME).await;
-        let rate = load.uploads_per_sec * 50.0;
-        let delivered = (receiver.events() - before) as f64 / ROUND_TIME.as_secs_f64();
-        rates.push(rate);
-        println!(
-            "deliver {backend:?}, uploads beside {pipelines} pipelines: {rate:.0} events/s stored, {delivered:.0} delivered; ratio {:.2} (wanted: 0.9)",
-            rate / rates[0]
-        );
-    }
 }

@@ -14,6 +14,7 @@ mod group_commit;
 mod history;
 mod ingest;
 mod memory;
+mod pipelines;
 mod raw;
 mod receiver;
 mod release;
@@ -42,7 +43,8 @@ usage: bench [NAME...] [--backend sqlite|postgres] [--full]
   group-commit  uploads of one event, 200 in flight, beside one transaction for each
   stream        time from upload to subscriber under load, and memory of idle subscribers
   deliver       events to receivers on this machine, single and in batches, beside an HTTP client alone; the time from
-                commit to receipt, also beside a dead receiver; and uploads beside pipelines
+                commit to receipt, also beside a dead receiver
+  pipelines     uploads beside ten and a hundred pipelines, beside uploads without
   desired       hubs that wait for their desired state: memory, CPU, and the time until one has a job
   expansion     claims that bring a bundle of 20 apps, 50 device models and 10 pipelines, beside claims that bring nothing
   app-user      the devices of a person who has a thousand among a million, beside a look-up by primary key
@@ -73,8 +75,8 @@ fn main() {
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
-            "ingest" | "decode" | "recognise" | "decoding" | "deliver" | "group-commit" | "retention" | "stream"
-            | "desired" | "scan-config" | "script" | "steps" | "auth" | "audit" | "history" | "memory"
+            "ingest" | "decode" | "recognise" | "decoding" | "deliver" | "pipelines" | "group-commit" | "retention"
+            | "stream" | "desired" | "scan-config" | "script" | "steps" | "auth" | "audit" | "history" | "memory"
             | "reprocess" | "app-user" | "token" | "expansion" | "release" | "start" => {
                 names.push(argument);
             }
@@ -116,6 +118,9 @@ fn main() {
             }
             if wanted("deliver") {
                 deliver::run(backend).await;
+            }
+            if wanted("pipelines") {
+                pipelines::run(backend).await;
             }
             if wanted("group-commit") {
                 group_commit::run(backend).await;

@@ -1,9 +1,15 @@
 //! What stands beside the service: a billing service and endpoint of a supplier, which agrees to
-//! everything, and a partner with projects.
+//! everything, a partner with projects, an issuer of people, and browsers.
 
 use hub_cloud::config::Settings;
 use hub_cloud::db::{Sql, sql};
+use hub_tests::Person;
+use hub_tests::issuer::{OwnIssuer, SigningKey};
+use hub_tests::people::PASSWORD;
 use hub_tests::{Call, Said, Supplier, devices};
+use jsonwebtoken::Algorithm;
+use reqwest::RequestBuilder;
+use reqwest::header::HeaderName;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 use uuid::Uuid;
@@ -13,6 +19,7 @@ use super::world::{SAMPLES, World};
 
 pub struct Beside {
     server: Supplier,
+    issuer: OwnIssuer,
     /// A form that sends to the server.
     form: OnceCell<i64>,
     /// The device that projects have.
@@ -23,7 +30,8 @@ impl Beside {
     pub async fn start() -> Self {
         let server = Supplier::start().await;
         server.say_otherwise(Said::json(200, json!({"done": true})));
-        Self { server, form: OnceCell::new(), device: OnceCell::new() }
+        let issuer = OwnIssuer::start(&[SigningKey::new(Algorithm::ES256)]).await;
+        Self { server, issuer, form: OnceCell::new(), device: OnceCell::new() }
     }
 
     pub fn url(&self) -> &str {
@@ -39,12 +47,32 @@ impl Beside {
             partner_projects_secret: secret.map(str::to_owned),
             dev_endpoints: Some(true),
             allow_private_targets: Some(true),
-            ..Settings::default()
+            ..self.issuer.settings()
         }
     }
 }
 
 impl World {
+    /// With what browsers add, where they are the callers.
+    pub async fn as_browsers_ask(&self, operation: &Operation, request: RequestBuilder) -> RequestBuilder {
+        if !matches!(operation.area(), "session" | "signIn") {
+            return request;
+        }
+        let request = request.header("sec-fetch-site", "same-origin");
+        match operation.id() {
+            "session.refresh" | "session.delete" => {
+                // Other operations give the owner another password.
+                let person = Person::register(&self.app.client()).await;
+                let credentials = json!({"email": person.email, "password": PASSWORD});
+                let page = self.app.client().header(HeaderName::from_static("sec-fetch-site"), "same-origin");
+                let signed_in = page.post("/auth/session").json(&credentials).call().await.expect(200);
+                request.header("cookie", signed_in.header("set-cookie").split(';').next().unwrap_or_default())
+            }
+            "signIn.callback" => request.header("accept", "text/html"),
+            _ => request,
+        }
+    }
+
     pub async fn object_beside(&self, operation: &Operation, name: &str) -> Option<String> {
         match (operation.id(), name) {
             ("appDeviceUi.getSetup", "hubUuid") => {

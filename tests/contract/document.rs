@@ -51,11 +51,12 @@ impl Operation {
         self.value["x-access"].as_str().unwrap_or_default()
     }
 
-    /// Status and description of the successful response.
+    /// Status and description of the successful response, or of the redirect where there is no
+    /// other.
     pub fn success(&self) -> Option<(u16, &'static Value)> {
         let responses = object(&self.value["responses"]).iter();
         let mut successes = responses.filter_map(|(status, response)| Some((status.parse().ok()?, response)));
-        successes.find(|(status, _)| (200..300).contains(status)).map(|(status, response)| (status, resolve(response)))
+        successes.find(|(status, _)| (200..400).contains(status)).map(|(status, response)| (status, resolve(response)))
     }
 
     /// The parameters at a place (`path`, `query`, `header`), and whether each is required.

@@ -6,6 +6,7 @@ mod authorization;
 mod beside;
 mod bundles;
 mod catalog;
+mod client;
 pub mod document;
 pub mod dump;
 mod end_users;

@@ -166,6 +166,8 @@ impl Shape {
             "Void" => Self::Null,
             "job uuid" => Self::Text,
             "event stream" => Self::Bare("text/event-stream".to_owned()),
+            "JavaScript, CSS or SVG" => Self::Bare("image/svg+xml".to_owned()),
+            "PNG, JPEG or WebP image" => Self::Bare("image/jpeg".to_owned()),
             "CSS" => Self::Bare("text/css".to_owned()),
             "JavaScript" => Self::Bare("text/javascript".to_owned()),
             "NDJSON" => Self::Bare("application/x-ndjson".to_owned()),

@@ -11,7 +11,17 @@ use uuid::Uuid;
 use super::document::Operation;
 use super::world::{SAMPLES, World};
 
+/// What an image begins with.
+const IMAGE: &[u8] = b"\x89PNG\r\n\x1a\n";
+
 impl World {
+    /// A file that the console's page loads.
+    pub async fn file_of_console(&self) -> String {
+        let page = self.app.client().get("/console").call().await.expect(200).body;
+        let names = page.split('"').find_map(|part| part.strip_prefix("/console/assets/"));
+        names.expect("a file").to_owned()
+    }
+
     /// A server of the tenant, for which there is always room.
     pub async fn external_endpoint(&self) -> String {
         const PATH: &str = "/tenant/external-endpoints";
@@ -25,6 +35,26 @@ impl World {
         // Nobody answers there: the name is refused without a look-up.
         let body = json!({"name": "Lamps", "baseUrl": "https://lamps.invalid", "verify_method": "WELL_KNOWN"});
         id(&self.tenant.client.post(PATH).json(&body).call().await.expect(200).data())
+    }
+
+    /// The file that an operation takes: an image, or this one of a release.
+    pub fn file_for(operation: &Operation, release: &'static [u8]) -> &'static [u8] {
+        if operation.path.ends_with("/image") { IMAGE } else { release }
+    }
+
+    /// A floor plan, for which there is always room; with an image, unless it is to get its first.
+    pub async fn floor_plan(&self, operation: &Operation) -> String {
+        const PATH: &str = "/tenant/floor-plans";
+        let uuid = |plan: &Value| plan["floorPlanUuid"].as_str().expect("a uuid").to_owned();
+        let listed: Vec<Value> = self.tenant.client.get(PATH).call().await.expect(200).data();
+        for plan in listed.iter().skip(15) {
+            self.tenant.client.delete(&format!("{PATH}/{}", uuid(plan))).call().await.expect(204);
+        }
+        let plan = uuid(&self.tenant.client.post(PATH).json(&json!({"name": "Hall"})).call().await.expect(201).data());
+        if operation.id() != "floorPlans.putImage" {
+            self.tenant.client.put(&format!("{PATH}/{plan}/image")).body(IMAGE).call().await.expect(200);
+        }
+        plan
     }
 
     /// Both tenants have an OAuth configuration in force.

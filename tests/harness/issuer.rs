@@ -17,7 +17,7 @@ use axum::Router;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::{get, post};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use hub_cloud::config::Settings;
@@ -34,6 +34,7 @@ use crate::process::Process;
 
 pub const AUDIENCE: &str = "https://hubs.example.com";
 pub const CLIENT_ID: &str = "hub-cloud-cli";
+const WEB_CLIENT_SECRET: &str = "a secret of service and issuer: 2";
 const SUPPLIER_CLIENT_SECRET: &str = "a secret of supplier and service: 1";
 
 /// The settings of a service that accepts the issuer's tokens.
@@ -43,6 +44,16 @@ pub fn settings(issuer: &str) -> Settings {
         oidc_audience: Some(AUDIENCE.to_owned()),
         oidc_client_id: Some(CLIENT_ID.to_owned()),
         ..Settings::default()
+    }
+}
+
+/// The settings of a service at which people sign in with a browser.
+pub fn browser_settings(issuer: &str) -> Settings {
+    Settings {
+        oidc_client_id: Some("hub-cloud".to_owned()),
+        oidc_client_secret: Some(WEB_CLIENT_SECRET.to_owned()),
+        public_url: Some(AUDIENCE.to_owned()),
+        ..settings(issuer)
     }
 }
 
@@ -131,7 +142,7 @@ pub struct Browser {
 impl Default for Browser {
     fn default() -> Self {
         crate::client::install_tls();
-        let http = reqwest::Client::builder().no_proxy().redirect(Policy::none()).timeout(Duration::from_secs(60));
+        let http = crate::client::plain_builder().redirect(Policy::none()).timeout(Duration::from_secs(60));
         // The provider is stopped and started, and closes a connection after five idle seconds.
         let http = http.pool_max_idle_per_host(0).build().expect("a client");
         Self { http, cookies: BTreeMap::new() }
@@ -272,17 +283,33 @@ struct Shared {
     keys: Vec<SigningKey>,
     conduct: Conduct,
     fetches: usize,
+    discoveries: usize,
+    /// What the next exchange of a code is answered with.
+    tokens: Value,
+    /// The forms of the exchanges so far.
+    exchanges: Vec<String>,
 }
 
 impl OwnIssuer {
     pub async fn start(signing_keys: &[SigningKey]) -> Self {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
-        let shared = Shared { url: url.clone(), keys: signing_keys.to_vec(), conduct: Conduct::Good, fetches: 0 };
+        let (current, conduct) = (signing_keys.to_vec(), Conduct::Good);
+        let shared = Shared {
+            url: url.clone(),
+            keys: current,
+            conduct,
+            fetches: 0,
+            discoveries: 0,
+            tokens: Value::Null,
+            exchanges: Vec::new(),
+        };
         let shared = Arc::new(Mutex::new(shared));
         let router = Router::new()
             .route("/.well-known/openid-configuration", get(discovery))
             .route("/jwks", get(key_set))
+            .route("/token", post(exchange))
+            .route("/login", get(|| async { "a login page" }))
             .route("/other", get(|State(shared): State<Arc<Mutex<Shared>>>| async move { keys(&shared) }))
             .with_state(shared.clone());
         tokio::spawn(async move { axum::serve(listener, router).await });
@@ -306,6 +333,21 @@ impl OwnIssuer {
         self.shared.lock().expect("the issuer").fetches
     }
 
+    /// How often its discovery document was asked for.
+    pub fn discoveries(&self) -> usize {
+        self.shared.lock().expect("the issuer").discoveries
+    }
+
+    /// What codes are exchanged for from now on; `null` refuses them.
+    pub fn answer_codes_with(&self, tokens: Value) {
+        self.shared.lock().expect("the issuer").tokens = tokens;
+    }
+
+    /// The forms that codes were exchanged with.
+    pub fn exchanges(&self) -> Vec<String> {
+        self.shared.lock().expect("the issuer").exchanges.clone()
+    }
+
     /// Claims of an access token that is valid from `now`, in seconds.
     pub fn claims(&self, subject: &str, now: i64) -> Value {
         json!({"iss": self.url, "aud": AUDIENCE, "sub": subject, "iat": now, "exp": now + 600, "jti": Uuid::new_v4()})
@@ -314,7 +356,8 @@ impl OwnIssuer {
 
 async fn discovery(State(shared): State<Arc<Mutex<Shared>>>) -> Response {
     let (url, conduct) = {
-        let shared = shared.lock().expect("the issuer");
+        let mut shared = shared.lock().expect("the issuer");
+        shared.discoveries += 1;
         (shared.url.clone(), shared.conduct.clone())
     };
     let (name, keys) = match &conduct {
@@ -324,7 +367,18 @@ async fn discovery(State(shared): State<Arc<Mutex<Shared>>>) -> Response {
         Conduct::KeysAt(keys) => (url.clone(), keys.clone()),
         Conduct::Good | Conduct::Redirects | Conduct::KeySet(_) => (url.clone(), format!("{url}/jwks")),
     };
-    axum::Json(json!({"issuer": name, "jwks_uri": keys})).into_response()
+    let (page, token) = (format!("{url}/login"), format!("{url}/token"));
+    let document = json!({"issuer": name, "jwks_uri": keys, "authorization_endpoint": page, "token_endpoint": token});
+    axum::Json(document).into_response()
+}
+
+async fn exchange(State(shared): State<Arc<Mutex<Shared>>>, form: String) -> Response {
+    let mut shared = shared.lock().expect("the issuer");
+    shared.exchanges.push(form);
+    match &shared.tokens {
+        Value::Null => (StatusCode::BAD_REQUEST, axum::Json(json!({"error": "invalid_grant"}))).into_response(),
+        tokens => axum::Json(tokens).into_response(),
+    }
 }
 
 async fn key_set(State(shared): State<Arc<Mutex<Shared>>>) -> Response {

@@ -68,7 +68,8 @@ impl Person {
         let login_uuid = self.login.login_uuid();
         let Login { user_uuid, persona_uuid, .. } = self.login;
         let user = User { user_uuid, persona_uuid, is_platform_admin: true, session: Session::Login(login_uuid) };
-        let (token, _) = user::issue(&app.app.parts().authn, &user, login_uuid, app.app.clock.now()).expect("a token");
+        let (token, _) =
+            user::issue(&app.app.parts().authn, &user, login_uuid, None, app.app.clock.now()).expect("a token");
         self.client.bearer(&token)
     }
 }

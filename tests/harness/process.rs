@@ -2,7 +2,7 @@
 //! beside the tests, so whoever runs the tests builds them first (`tests/run` does).
 
 use std::collections::VecDeque;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -173,6 +173,11 @@ impl Cloud {
         let mut process = Self::spawn(&data_dir, &settings, &environment, &address());
         let url = process.url().await;
         Self { process, url, data_dir, settings, environment, _database: None }
+    }
+
+    /// Where its keys are, and its database if that is SQLite.
+    pub fn data_dir(&self) -> &Path {
+        self.data_dir.path()
     }
 
     /// Its process id.

@@ -34,7 +34,7 @@ struct Login {
 impl Terminal {
     fn new(issuer: &str) -> Self {
         hub_tests::client::install_tls();
-        let http = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).timeout(PATIENCE);
+        let http = hub_tests::client::plain_builder().redirect(reqwest::redirect::Policy::none()).timeout(PATIENCE);
         // The provider is stopped and started, and closes a connection after five idle seconds.
         let http = http.pool_max_idle_per_host(0);
         let home = tempfile::tempdir().expect("a directory");

@@ -3,6 +3,7 @@
 mod crash;
 mod deliveries;
 mod interruptions;
+mod issuer_sign_in;
 mod login;
 mod outage;
 mod supplier_link_kills;

@@ -1,6 +1,6 @@
 // A certified OpenID Connect provider for the tests: oidc-provider with its own login and consent pages, in memory.
 //
-//   node provider.mjs [PORT]
+//   node provider.mjs [PORT [SERVICE]]
 //
 // It serves on 127.0.0.1 and writes `listening on URL` to standard error; URL is the issuer. Any login is let in with any password. Access tokens for the resource
 // https://hubs.example.com are JWTs. What a test may ask of it beside OpenID Connect:
@@ -10,13 +10,15 @@
 //   GET  /test/exchanges           how often tokens were asked for
 //   POST /test/hold?millis=300     answers of clients' requests leave so much later, from now on
 //
-// `hub-cloud-cli` is the client of the command line. `hubs` is the confidential client that a service is at the authorization server of a supplier.
+// `hub-cloud-cli` is the client of the command line. Confidential clients are the service at SERVICE, https://hubs.example.com by default: `hub-cloud`, at which people sign
+// in with a browser, and `hubs`, which it is at the authorization server of a supplier.
 
 import { createServer } from 'node:http';
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import Provider from 'oidc-provider';
 
 const RESOURCE = 'https://hubs.example.com';
+const SERVICE = process.argv[3] ?? RESOURCE;
 const KINDS = {
   RS256: () => generateKeyPairSync('rsa', { modulusLength: 2048 }),
   PS256: () => generateKeyPairSync('rsa', { modulusLength: 2048 }),
@@ -55,7 +57,15 @@ function provider(issuer, keys, alg) {
       token_endpoint_auth_method: 'client_secret_basic',
       grant_types: ['authorization_code', 'refresh_token'],
       response_types: ['code'],
-      redirect_uris: ['https://hubs.example.com/auth/supplier-link/callback'],
+      redirect_uris: [`${SERVICE}/auth/supplier-link/callback`],
+      id_token_signed_response_alg: alg,
+    }, {
+      client_id: 'hub-cloud',
+      client_secret: 'a secret of service and issuer: 2',
+      token_endpoint_auth_method: 'client_secret_basic',
+      grant_types: ['authorization_code'],
+      response_types: ['code'],
+      redirect_uris: [`${SERVICE}/auth/oidc/callback`],
       id_token_signed_response_alg: alg,
     }],
     jwks: { keys },

@@ -11,6 +11,7 @@ from device_scenarios import DEVICE_SCENARIOS
 from fleet import Hub, Line, Releases
 from fleet_scenarios import FLEET_SCENARIOS
 from vm import Failure, Radio, until
+from walkthrough_scenarios import WALKTHROUGH_SCENARIOS
 
 UNIT = "hub-agent.service"
 # Flags, then manufacturer data of company 0x04ff; the bytes include what a careless path would
@@ -377,6 +378,7 @@ GROUPS = {
     "agent": [stage_is_real, service_unit_lives_as_shipped, unit_lives_as_shipped, bytes_come_back, btvirt_pair, bluetoothd_restarts,
               adapter_replugged, passive_where_bluez_can, scan_tells_the_truth, check_tells_the_truth, power_cut],
     "releases": FLEET_SCENARIOS,
-    "devices": [*DEVICE_SCENARIOS, *COMMAND_SCENARIOS],
+    "devices": DEVICE_SCENARIOS,
+    "people": [*COMMAND_SCENARIOS, *WALKTHROUGH_SCENARIOS],
 }
 SCENARIOS = [scenario for group in GROUPS.values() for scenario in group]

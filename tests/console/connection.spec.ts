@@ -1,0 +1,92 @@
+//! What happens to pages that are open: a service that is killed under load, a session that ends, a
+//! right that is taken away.
+
+import { randomUUID } from 'node:crypto';
+import { address, expect, type Hub, PASSWORD, type Person, type Service, safe, signIn, test } from './harness';
+import type { Page } from '@playwright/test';
+
+const received = async (page: Page) => Number(((await page.getByText(/received$/).textContent()) ?? '').replaceAll(/\D/g, ''));
+const isLive = (page: Page) => expect(page.getByText('live', { exact: true })).toBeVisible();
+
+/** As a hub uploads: the same batch again until it is accepted. */
+async function upload(hub: Hub, from: number, count: number) {
+  const observedAt = new Date().toISOString();
+  const events = Array.from({ length: count }, (_, index) => ({ address: address(from + index), rssi: -60, observedAt, manufacturerData: { '0499': 'BQAB' } }));
+  const body = { batchUuid: randomUUID(), events };
+  for (let tries = 0; tries < 300; tries++) {
+    try {
+      return await hub.call('POST', '/v1/ble/events', body);
+    } catch {
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  }
+  throw new Error('the batch was never accepted');
+}
+
+async function live(page: Page, service: Service): Promise<{ owner: Person; person: Person; member: string; hub: Hub }> {
+  const owner = await (await service.person()).createTenant('Warehouse');
+  const [hub] = await owner.claim(['Roof']);
+  if (!hub) throw new Error('no hub');
+  const person = await service.person();
+  person.tenant = owner.tenant;
+  const member = await owner.call('POST', `/tenant/tenants/${owner.tenant}/members`, { personaUuid: person.personaUuid, role: 'VIEWER' });
+  await page.goto(person.page('/live'));
+  await signIn(page, person);
+  await isLive(page);
+  return { owner, person, member: member.personaUuid, hub };
+}
+
+test('a service that is killed while hubs upload loses and doubles nothing, in two tabs', async ({ watched: page, context, service }) => {
+  const { person, hub } = await live(page, service);
+  const other = await context.newPage();
+  await other.goto(person.page('/live'));
+  await isLive(other);
+  let sent = 0;
+  let goOn = true;
+  const uploads = (async () => {
+    for (; goOn; sent += 10) {
+      await upload(hub, sent, 10);
+      await new Promise((resolve) => setTimeout(resolve, 40));
+    }
+  })();
+  for (let turn = 0; turn < 2; turn++) {
+    const before = sent;
+    await expect.poll(() => sent).toBeGreaterThan(before + 50);
+    await service.kill();
+    await expect(page.getByText('reconnecting')).toBeVisible();
+    await service.start();
+    await isLive(page);
+  }
+  goOn = false;
+  await uploads;
+  for (const tab of [page, other]) {
+    await expect.poll(() => received(tab), { message: 'every event once' }).toBe(sent);
+    await expect(tab.getByText(`${sent} devices kept`)).toBeVisible();
+    await expect(tab.getByText(/There was no connection from/)).toBeVisible();
+    await expect(tab.getByText(/nothing is missing/)).toBeVisible();
+  }
+  await other.close();
+  await safe(page, 'live, after two gaps');
+});
+
+test('a session that ends under the live view is said, and goes on', async ({ watched: page, service }) => {
+  const { person, hub } = await live(page, service);
+  await upload(hub, 0, 5);
+  await expect.poll(() => received(page)).toBe(5);
+  await person.call('DELETE', '/auth/sessions');
+  const again = page.getByRole('dialog', { name: 'Sign in again' });
+  await expect(again.getByText('Your session has ended.')).toBeVisible();
+  await again.getByLabel('E-mail').focus();
+  await signIn(page, person, PASSWORD);
+  await expect(again).toBeHidden();
+  await isLive(page);
+  await upload(hub, 10, 5);
+  await expect(page.getByText(address(12))).toBeVisible();
+});
+
+test('a right that is taken away under the live view is said', async ({ watched: page, service }) => {
+  const { owner, member } = await live(page, service);
+  await owner.call('DELETE', `/tenant/tenants/${owner.tenant}/members/${member}`);
+  await expect(page.getByRole('heading', { name: 'No access to this tenant' })).toBeVisible();
+  await expect(page.getByText(address(1))).toHaveCount(0);
+});

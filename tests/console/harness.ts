@@ -1,0 +1,307 @@
+//! A service with people and hubs, and what has to hold on every page.
+
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { extname, join } from 'node:path';
+import { expect, test as base, type Locator, type Page } from '@playwright/test';
+
+export const PASSWORD = 'correct horse battery staple';
+export const HOSTILE = '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>';
+const PROGRAM = process.env.HUB_CLOUD ?? 'hub-cloud';
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+export class Service {
+  /** Where its database and its keys are. */
+  readonly data = mkdtempSync(join(tmpdir(), 'hub-console-'));
+  #process: ChildProcess | undefined;
+  #output = '';
+  private constructor(
+    readonly port: number,
+    readonly settings: string[],
+  ) {}
+
+  get url() {
+    return `http://127.0.0.1:${this.port}`;
+  }
+
+  /** `settings` are further flags of the service. */
+  static async create(settings: string[] = []): Promise<Service> {
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const address = server.address();
+    await new Promise((resolve) => server.close(resolve));
+    if (typeof address !== 'object' || !address) throw new Error('no free port');
+    const service = new Service(address.port, settings);
+    await service.start();
+    return service;
+  }
+
+  async start() {
+    const listen = `127.0.0.1:${this.port}`;
+    const settings = ['--listen', listen, '--public-url', this.url, '--data-dir', this.data, '--upload-limit-per-minute', '1000000', ...this.settings];
+    this.#process = spawn(PROGRAM, ['serve', ...settings], { stdio: ['ignore', 'ignore', 'pipe'] });
+    this.#process.stderr?.on('data', (chunk) => (this.#output = (this.#output + chunk).slice(-8000)));
+    await expect.poll(() => fetch(`${this.url}/readyz`).then((answer) => answer.ok, () => false), { message: 'the service starts' }).toBe(true);
+  }
+
+  /** Ends the service as a power cut does. */
+  async kill() {
+    const process = this.#process;
+    this.#process = undefined;
+    if (!process || process.exitCode !== null) return;
+    const gone = new Promise((resolve) => process.once('exit', resolve));
+    process.kill('SIGKILL');
+    await gone;
+  }
+
+  async remove(failed: boolean) {
+    await this.kill();
+    if (failed) console.log(this.#output);
+    rmSync(this.data, { recursive: true, force: true });
+  }
+
+  async call<T = any>(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<T> {
+    const response = await fetch(this.url + path, {
+      method,
+      headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+      body: body === undefined ? undefined : JSON.stringify(body),
+    });
+    const text = await response.text();
+    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
+    return (text === '' ? undefined : JSON.parse(text).data) as T;
+  }
+
+  /** Runs a command of the program, and gives what it writes. */
+  run(command: string[], input = '') {
+    return execFileSync(PROGRAM, command, { input, encoding: 'utf8' });
+  }
+
+  /** A platform administrator, who is a member of no tenant. */
+  async admin(): Promise<Person> {
+    const email = `${randomUUID()}@example.com`;
+    this.run(['admin', 'create', '--data-dir', this.data, '--email', email, '--password-stdin'], `${PASSWORD}\n`);
+    return this.login(email);
+  }
+
+  /** Somebody with another access token, which is valid for 15 minutes. */
+  async login(email: string, tenant = ''): Promise<Person> {
+    const login = await this.call('POST', '/auth/login', { email, password: PASSWORD });
+    return Object.assign(new Person(this, email, login.accessToken, login.personaUuid), { tenant });
+  }
+
+  async person(): Promise<Person> {
+    const email = `${randomUUID()}@example.com`;
+    const login = await this.call('POST', '/auth/register', { email, password: PASSWORD });
+    return new Person(this, email, login.accessToken, login.personaUuid);
+  }
+}
+
+export class Person {
+  tenant = '';
+  constructor(
+    readonly service: Service,
+    readonly email: string,
+    readonly token: string,
+    readonly personaUuid: string,
+  ) {}
+
+  call<T = any>(method: string, path: string, body?: unknown): Promise<T> {
+    const headers = { authorization: `Bearer ${this.token}`, ...(this.tenant ? { 'x-tenant-uuid': this.tenant } : {}) };
+    return this.service.call(method, path, body, headers);
+  }
+
+  async createTenant(name: string): Promise<this> {
+    this.tenant = (await this.call('POST', '/tenant/tenants', { name })).tenantUuid;
+    return this;
+  }
+
+  /** Hubs by label. */
+  async claim(labels: string[]): Promise<Hub[]> {
+    const { claimCode } = await this.call('POST', '/tenant/hubs/claim-codes', { maxUses: labels.length });
+    const hubs: Hub[] = [];
+    // In order, a few at a time: lists show the newest first.
+    for (let from = 0; from < labels.length; from += 10) {
+      hubs.push(...(await Promise.all(labels.slice(from, from + 10).map((label) => Hub.claim(this.service, claimCode, label)))));
+    }
+    return hubs;
+  }
+
+  page(path = '') {
+    return `${this.service.url}/console/t/${this.tenant}${path}`;
+  }
+}
+
+export class Hub {
+  private constructor(
+    readonly service: Service,
+    readonly uuid: string,
+    readonly token: string,
+  ) {}
+
+  static async claim(service: Service, claimCode: string, hubIdentifier: string): Promise<Hub> {
+    const body = { claimCode, deviceInstanceId: randomUUID(), hubIdentifier, hostname: 'gw', agentVersion: '1.4.0' };
+    const { hubUuid, accessToken } = await service.call('POST', '/v1/hubs/claim', body);
+    return new Hub(service, hubUuid, accessToken);
+  }
+
+  call<T = any>(method: string, path: string, body?: unknown): Promise<T> {
+    return this.service.call(method, path, body, { authorization: `Bearer ${this.token}` });
+  }
+
+  telemetry(body: unknown) {
+    return this.call('POST', `/v1/hubs/${this.uuid}/telemetry`, body);
+  }
+
+  log(messages: string[], level = 'INFO') {
+    const at = new Date().toISOString();
+    return this.call('POST', `/v1/hubs/${this.uuid}/logs`, messages.map((message) => ({ at, level, target: 'test', message })));
+  }
+
+  hear(events: { address: string; name?: string; rssi?: number; manufacturerData?: Record<string, string> }[]) {
+    const observedAt = new Date().toISOString();
+    const manufacturerData = { '0499': 'BQAB' };
+    return this.call('POST', '/v1/ble/events', {
+      batchUuid: randomUUID(),
+      events: events.map((event) => ({ observedAt, rssi: -60, manufacturerData, ...event })),
+    });
+  }
+}
+
+export const address = (number: number) => `C0:00:00:00:${Math.floor(number / 256).toString(16).padStart(2, '0')}:${(number % 256).toString(16).padStart(2, '0')}`.toUpperCase();
+
+/** Pages under work: a folder that `vite build` made, in place of the pages in the program. */
+const BUILT = process.env.HUB_CONSOLE_BUILD;
+const TYPES: Record<string, string> = { '.css': 'text/css', '.html': 'text/html', '.js': 'text/javascript', '.svg': 'image/svg+xml' };
+
+async function servePagesOf(folder: string, page: Page, service: Service) {
+  const { headers } = await page.request.get(`${service.url}/console`).then((answer) => ({ headers: answer.headers() }));
+  delete headers['content-encoding'];
+  delete headers['content-length'];
+  const isPage = ({ origin, pathname }: URL) => origin === service.url && /^\/console(\/|$)/.test(pathname);
+  await page.context().route(isPage, (route) => {
+    const name = new URL(route.request().url()).pathname.replace('/console', '');
+    // A redirect is not seen here: the page that it leads to is that of the program, with its files.
+    if (extname(name) && !existsSync(join(folder, name))) return route.continue();
+    const file = join(folder, extname(name) ? name : 'index.html');
+    return route.fulfill({ headers: { ...headers, 'content-type': TYPES[extname(file)] ?? '' }, body: readFileSync(file) });
+  });
+}
+
+interface Watched extends Page {
+  errors: string[];
+  foreign: string[];
+}
+
+/** Notes what the policy forbids, what fails, and what leaves the origin. */
+export async function watch(page: Page, service: Service): Promise<Watched> {
+  if (BUILT) await servePagesOf(BUILT, page, service);
+  const watched = Object.assign(page, { errors: [] as string[], foreign: [] as string[] });
+  await page.addInitScript(() => {
+    const seen: string[] = [];
+    Object.assign(window, { violations: seen });
+    document.addEventListener('securitypolicyviolation', (event) => {
+      seen.push(`${event.violatedDirective} ${event.blockedURI} ${event.sample}`);
+    });
+  });
+  page.on('pageerror', (error) => watched.errors.push(String(error.stack)));
+  page.on('request', (request) => {
+    const { origin, protocol } = new URL(request.url());
+    if (origin !== service.url && !['data:', 'blob:'].includes(protocol)) watched.foreign.push(request.url());
+  });
+  return watched;
+}
+
+/** Holds on every page: no barriers in light and dark at every width, nothing forbidden, no name run. */
+export async function inspect(page: Watched, where: string) {
+  const before = page.viewportSize() ?? { width: 1280, height: 800 };
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+    for (const width of [320, 1280, 2560]) {
+      await page.setViewportSize({ width, height: 900 });
+      const at = `${where}, ${colorScheme}, ${width}`;
+      await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
+      expect(await page.evaluate(() => document.documentElement.scrollWidth), `${at}: fits its width`).toBeLessThanOrEqual(width);
+      // Evaluated by the debugger, which no policy concerns.
+      await page.evaluate(axe);
+      const told = await page.evaluate(async () => {
+        const { violations } = await (window as any).axe.run(document, { resultTypes: ['violations'] });
+        return violations.map(({ id, nodes }: any) => `${id}: ${nodes.map((node: any) => node.html).join(' ')}`);
+      });
+      expect(told, `${at}: barriers for people`).toEqual([]);
+    }
+  }
+  await page.emulateMedia({ colorScheme: null, reducedMotion: null });
+  await page.setViewportSize(before);
+  await safe(page, where);
+}
+
+/** The part of it that needs no looking. */
+export async function safe(page: Watched, where: string) {
+  expect(await page.evaluate(() => (window as any).violations), `${where}: forbidden by the policy`).toEqual([]);
+  expect(await page.evaluate(() => (window as any).hacked), `${where}: a name was run`).toBeUndefined();
+  expect(page.errors, `${where}: a script failed`).toEqual([]);
+  expect(page.foreign, `${where}: a request left the origin`).toEqual([]);
+}
+
+/** With HUB_PICTURES, the folder for them: a picture for review, in light and dark. */
+export async function picture(page: Page, name: string) {
+  const folder = process.env.HUB_PICTURES;
+  if (!folder) return;
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+    await page.screenshot({ path: join(import.meta.dirname, '../..', folder, `${name}-${colorScheme}.png`) });
+  }
+  await page.emulateMedia({ colorScheme: null, reducedMotion: null });
+}
+
+/** Signs in with the keyboard alone, at the address that the page has. */
+export async function signIn(page: Page, person: Person, password = PASSWORD) {
+  await expect(page.getByLabel('E-mail')).toBeFocused();
+  await page.keyboard.type(person.email);
+  await page.keyboard.press('Tab');
+  await page.keyboard.type(password);
+  await page.keyboard.press('Enter');
+}
+
+/** Moves the focus to an element as the keyboard does. */
+export async function tabTo(page: Page, name: string | RegExp, role: 'button' | 'link' | 'textbox' | 'combobox' | 'table' = 'button', within: Page | Locator = page) {
+  const wanted = within.getByRole(role, { name }).first();
+  await wanted.waitFor();
+  for (let presses = 0; presses < 120; presses++) {
+    if (await wanted.evaluate((element) => element === document.activeElement)) return wanted;
+    await page.keyboard.press('Tab');
+  }
+  throw new Error(`Tab does not lead to ${role} ${name}`);
+}
+
+/** `settings` are those that a file of tests gives its service beside the usual ones. */
+export const test = base.extend<{ watched: Watched }, { settings: string[]; service: Service }>({
+  settings: [[], { scope: 'worker', option: true }],
+  service: [
+    async ({ settings }, use, info) => {
+      const service = await Service.create(settings);
+      let failed = true;
+      try {
+        await use(service);
+        failed = info.project.retries > 0;
+      } finally {
+        await service.remove(failed);
+      }
+    },
+    { scope: 'worker' },
+  ],
+  watched: async ({ page, service }, use) => {
+    await use(await watch(page, service));
+  },
+});
+/** Skips the test where something is missing, in the words that tests/run counts. */
+export function needs(isThere: boolean, what: string) {
+  if (!isThere) console.log(`skipped: ${test.info().title} needs ${what}`);
+  test.skip(!isThere, `needs ${what}`);
+}
+
+export { expect };

@@ -1,0 +1,80 @@
+//! What concerns the person and no tenant: account, invitations, a new password, tenants, appearance.
+
+import { expect, HOSTILE, inspect, PASSWORD, signIn, tabTo, test } from './harness';
+
+test('a new password needs a token', async ({ watched: page, service }) => {
+  await page.goto(`${service.url}/console/reset`);
+  await expect(page.getByRole('heading', { name: 'New password' })).toBeVisible();
+  await inspect(page, 'asking for a token');
+  await tabTo(page, 'I have a token');
+  await page.keyboard.press('Enter');
+  await page.getByLabel('Token').fill('no token');
+  await page.getByLabel('New password').fill(PASSWORD);
+  await page.keyboard.press('Enter');
+  await expect(page.getByRole('alert')).toBeVisible();
+  await inspect(page, 'a token that opens nothing');
+  await page.goto(`${service.url}/console/reset#a-token`);
+  await page.reload();
+  await expect(page.getByLabel('Token'), 'a link brings the token').toHaveValue('a-token');
+});
+
+test('an account, its tenants and its appearance', async ({ watched: page, service }) => {
+  const person = await (await service.person()).createTenant('Warehouse');
+  await page.goto(`${service.url}/console/account`);
+  await signIn(page, person);
+  await expect(page.getByText(person.email)).toBeVisible();
+  await inspect(page, 'account');
+  await tabTo(page, 'Current password', 'textbox');
+  await page.keyboard.type('a wrong guess');
+  await page.keyboard.press('Tab');
+  await page.keyboard.type('another long password');
+  await page.keyboard.press('Enter');
+  await expect(page.getByRole('alert')).toBeVisible();
+  await page.getByLabel('Current password').fill(PASSWORD);
+  await page.keyboard.press('Enter');
+  await expect(page.getByText('The password was changed.')).toBeVisible();
+
+  await tabTo(page, 'You');
+  await page.keyboard.press('Enter');
+  await page.getByLabel('Dark').check();
+  await expect(page.locator('html')).toHaveAttribute('data-theme', 'dark');
+  await inspect(page, 'the menu of the person');
+  await page.getByLabel('As the system').check();
+  await page.getByRole('link', { name: 'New tenant' }).click();
+  await page.getByLabel('Name').fill(HOSTILE);
+  await page.keyboard.press('Enter');
+  await expect(page.getByRole('heading', { name: 'Overview' })).toBeVisible();
+  await expect(page.getByLabel('Tenant')).toContainText(HOSTILE);
+  await page.getByLabel('Tenant').selectOption('Warehouse');
+  await expect(page).toHaveURL(person.page());
+  await page.goto(`${service.url}/console`);
+  await expect(page, 'the next visit begins with the last tenant').toHaveURL(person.page());
+
+  await page.goto(`${service.url}/console/invitation#unknown`);
+  await expect(page.getByText('There is no such thing here')).toBeVisible();
+  await inspect(page, 'an invitation that does not exist');
+  await page.goto(`${service.url}/console/nowhere`);
+  await expect(page.getByRole('heading', { name: 'No such page' })).toBeVisible();
+  await inspect(page, 'no such page');
+
+  await page.goto(`${service.url}/console/account`);
+  await page.getByRole('button', { name: 'Sign out everywhere' }).click();
+  await inspect(page, 'what signing out everywhere does');
+  await page.getByRole('dialog').getByRole('button', { name: 'Sign out everywhere' }).click();
+  await expect(page.getByText('You are signed out everywhere.')).toBeVisible();
+  await page.reload();
+  await expect(page.getByLabel('E-mail')).toBeVisible();
+});
+
+test('a service that cannot be reached is said', async ({ watched: page, service }) => {
+  const person = await (await service.person()).createTenant('Warehouse');
+  await page.goto(person.page());
+  await signIn(page, person);
+  await expect(page.getByRole('heading', { name: 'Your first hour' })).toBeVisible();
+  await service.kill();
+  await page.getByRole('link', { name: 'Fleet' }).click();
+  await expect(page.getByRole('alert').first()).toContainText(/cannot be reached|could not be loaded/);
+  await service.start();
+  await page.getByRole('button', { name: /Try again|Load it again/ }).click();
+  await expect(page.getByText('No hubs yet')).toBeVisible();
+});
