@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use prometheus_client::metrics::histogram::Histogram;
 
 use crate::core::Core;
+use crate::metrics::Metrics;
 
 const FIRST_SIZE: i64 = 64;
 const LEAST_SIZE: i64 = 16;
@@ -43,12 +44,30 @@ impl Held {
     }
 }
 
+/// How much ingest has to do.
+pub struct IngestLoad {
+    measured_at: Instant,
+    /// The busy time of ingest at that time, in seconds.
+    busy_secs: f64,
+}
+
+impl IngestLoad {
+    pub fn new(metrics: &Metrics) -> Self {
+        Self { measured_at: Instant::now(), busy_secs: metrics.ingest_busy.get() }
+    }
+
+    /// Since the last call: 0 without uploads, 1 when ingest is busy.
+    pub fn measure(&mut self, metrics: &Metrics) -> f64 {
+        let before = std::mem::replace(self, Self::new(metrics));
+        let elapsed_secs = (self.measured_at - before.measured_at).as_secs_f64().max(0.001);
+        ((self.busy_secs - before.busy_secs) / elapsed_secs / BUSY_SHARE).clamp(0.0, 1.0)
+    }
+}
+
 /// The size of the batches of one run.
 pub struct Pace {
     size: f64,
-    measured_at: Instant,
-    /// The busy time of ingest at that time, in seconds.
-    ingest_busy: f64,
+    load: IngestLoad,
     /// How long to rest after a batch while nobody uploads, in times of what the batch took.
     idle_rest: f64,
     /// How long batches held the writer.
@@ -57,11 +76,11 @@ pub struct Pace {
 
 impl Pace {
     pub fn new(core: &Core, idle_rest: f64, duration: Histogram) -> Self {
-        Self::at(core.metrics.ingest_busy.get(), idle_rest, duration)
+        Self::with(IngestLoad::new(&core.metrics), idle_rest, duration)
     }
 
-    fn at(ingest_busy: f64, idle_rest: f64, duration: Histogram) -> Self {
-        Self { size: FIRST_SIZE as f64, measured_at: Instant::now(), ingest_busy, idle_rest, duration }
+    fn with(load: IngestLoad, idle_rest: f64, duration: Histogram) -> Self {
+        Self { size: FIRST_SIZE as f64, load, idle_rest, duration }
     }
 
     /// How many rows the next batch may write.
@@ -82,10 +101,7 @@ impl Pace {
 
     /// Rests after work that took so long and has written so many rows.
     pub async fn rest(&mut self, core: &Core, took: Duration, rows: i64) {
-        let busy = core.metrics.ingest_busy.get();
-        let share = (busy - self.ingest_busy) / self.measured_at.elapsed().as_secs_f64().max(0.001);
-        (self.measured_at, self.ingest_busy) = (Instant::now(), busy);
-        let busy = (share / BUSY_SHARE).clamp(0.0, 1.0);
+        let busy = self.load.measure(&core.metrics);
         let rest = took.mul_f64(self.idle_rest + (BUSY_REST - self.idle_rest) * busy);
         let rest = rest.max(Duration::from_secs_f64(rows.max(0) as f64 / BUSY_ROWS_PER_SEC * busy));
         core.shutdown.run_until_cancelled(tokio::time::sleep(rest)).await;
@@ -109,7 +125,8 @@ mod tests {
     #[test]
     fn batches_grow_while_they_are_quick_and_shrink_when_they_are_not() {
         let ms = Duration::from_millis;
-        let mut pace = Pace::at(0.0, 0.5, Histogram::new([1.0]));
+        let load = IngestLoad { measured_at: Instant::now(), busy_secs: 0.0 };
+        let mut pace = Pace::with(load, 0.5, Histogram::new([1.0]));
         for _ in 0..20 {
             pace.learn(ms(1), ms(2), pace.size());
         }

@@ -17,8 +17,8 @@ use uuid::Uuid;
 use crate::wire::Connection;
 
 /// Events of each device, one a minute: a week.
-const EVENTS_OF_A_DEVICE: i64 = 10_000;
-const MINUTE_MICROS: i64 = 60_000_000;
+pub const EVENTS_OF_A_DEVICE: i64 = 10_000;
+pub const MINUTE_MICROS: i64 = 60_000_000;
 const HOUR_SECS: i64 = 3600;
 const ROWS: i64 = 5000;
 const ROWS_OF_A_TRANSACTION: i64 = 100_000;
@@ -35,7 +35,7 @@ pub async fn run(backend: Backend, is_full: bool) {
     let devices = events / EVENTS_OF_A_DEVICE;
     let first_id = now - EVENTS_OF_A_DEVICE * MINUTE_MICROS;
     let filled_in = Instant::now();
-    fill(&app, tenant.tenant_uuid, model, (device, devices), first_id).await;
+    fill(&app, tenant.tenant_uuid, Uuid::new_v4(), model, (device, devices), first_id).await;
     println!("history {backend:?}: {events} events in {:.0} s", filled_in.elapsed().as_secs_f64());
     let rolled_in = Instant::now();
     while device_history::roll_up(&app.app).await.expect("rollups") {}
@@ -69,10 +69,17 @@ pub async fn run(backend: Backend, is_full: bool) {
     println!("  a look-up by primary key: p50 {:.2?}", look_up(&app, tenant.tenant_uuid, first_id).await);
 }
 
-/// The devices take turns. Only the first of them is registered; the others are numbers.
-async fn fill(app: &TestApp, tenant_uuid: TenantUuid, model: Uuid, (device, devices): (i64, i64), first_id: i64) {
+/// Events of devices, with ids from the first one's on, which take turns. They may be registered or
+/// be numbers.
+pub async fn fill(
+    app: &TestApp,
+    tenant_uuid: TenantUuid,
+    hub_uuid: Uuid,
+    model: Uuid,
+    (device, devices): (i64, i64),
+    first_id: i64,
+) {
     let events = devices * EVENTS_OF_A_DEVICE;
-    let hub_uuid = Uuid::new_v4();
     for start in (0..events).step_by(ROWS_OF_A_TRANSACTION as usize) {
         let mut tx = app.app.db.begin().await.expect("a transaction");
         for start in (start..(start + ROWS_OF_A_TRANSACTION).min(events)).step_by(ROWS as usize) {

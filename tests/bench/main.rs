@@ -9,6 +9,7 @@ mod decoding;
 mod deliver;
 mod desired;
 mod expansion;
+mod export;
 mod fleet;
 mod group_commit;
 mod history;
@@ -48,6 +49,7 @@ usage: bench [NAME...] [--backend sqlite|postgres] [--full]
   desired       hubs that wait for their desired state: memory, CPU, and the time until one has a job
   expansion     claims that bring a bundle of 20 apps, 50 device models and 10 pipelines, beside claims that bring nothing
   app-user      the devices of a person who has a thousand among a million, beside a look-up by primary key
+  export        everything of a person whose devices have a million events, beside reading the rows
   token         a thousand readers at once of a supplier's token that expires, beside readers of a fresh one
   scan-config   time until a waiting fleet has a changed catalog, and uploads meanwhile, beside uploads before and after
   auth          what knowing and allowing a caller adds to a request, beside the same request without
@@ -77,7 +79,7 @@ fn main() {
         match argument.as_str() {
             "ingest" | "decode" | "recognise" | "decoding" | "deliver" | "pipelines" | "group-commit" | "retention"
             | "stream" | "desired" | "scan-config" | "script" | "steps" | "auth" | "audit" | "history" | "memory"
-            | "reprocess" | "app-user" | "token" | "expansion" | "release" | "start" => {
+            | "reprocess" | "app-user" | "token" | "expansion" | "export" | "release" | "start" => {
                 names.push(argument);
             }
             "--full" => is_full = true,
@@ -142,6 +144,9 @@ fn main() {
             }
             if wanted("app-user") {
                 app_user::run(backend).await;
+            }
+            if wanted("export") {
+                export::run(backend).await;
             }
             if wanted("token") {
                 token::run(backend).await;

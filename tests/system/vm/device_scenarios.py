@@ -116,13 +116,14 @@ def six_advertisers(stage):
         stopped_at = time.time()
         the_hub_knows_them(stage, devices)
         its_addresses_are_one_device(devices)
-        time.sleep(max(0, stopped_at + 150 - time.time()))
-        route_selected(devices)
+        time.sleep(max(0, stopped_at + 100 - time.time()))
+        route_selects(devices, time.time())
     finally:
+        unplugged_from = time.time()
         radio.unplug()
+        unplugged_to = time.time()
         stage.cloud.call("PUT", "/tenant/ble/route", {"rules": [], "otherwise": "FORWARD"})
-    unplugged_at = time.time()
-    silence_is_told_from_blindness(devices, stopped_at, unplugged_at)
+    silence_is_told_from_blindness(devices, stopped_at, unplugged_from, unplugged_to)
     a_late_key_reads_what_was_stored(devices)
 
 
@@ -169,25 +170,27 @@ def its_addresses_are_one_device(devices):
     expect(not strangers, f"taken for the device: {strangers}")
 
 
-def route_selected(devices):
+def route_selects(devices, since):
     """With the rule, what says the same again is reported once in a while, and what changes always."""
-    since = instant(time.time() - 50)
-    constant, changing = (len(devices.events(name, **{"from": since})) for name in ("ibeacon", "mibeacon"))
+    while_heard = {"from": instant(since), "to": instant(since + 50)}
+    time.sleep(max(0, since + 50 - time.time()))
+    # A busy machine uploads what it heard a while later.
+    until("ten reports of the MiBeacon, which says something new every 2 s", lambda: len(devices.events("mibeacon", **while_heard)) >= 10, 60, 1)
+    constant = len(devices.events("ibeacon", **while_heard))
     expect(constant <= 2, f"the iBeacon says nothing new, and was reported {constant} times in 50 s")
-    expect(changing >= 10, f"the MiBeacon says something new every 2 s, and was reported {changing} times in 50 s")
 
 
-def silence_is_told_from_blindness(devices, stopped_at, unplugged_at):
+def silence_is_told_from_blindness(devices, stopped_at, unplugged_from, unplugged_to):
     """The device that stopped was silent while the hub listened, and what came then was the hub's blindness."""
     heard = devices.values("ruuvi")
     since, last = heard[-1]["observedAt"], seconds(heard[0]["observedAt"])
-    expect(last <= stopped_at + 30, f"heard at {last}, and stopped at {stopped_at}")
+    expect(last <= stopped_at + 60, f"heard at {last}, and stopped at {stopped_at}")
     time.sleep(max(0, last + ALLOWANCE_S - time.time()))
     periods = until("the device to be told as silent", lambda: len(found := devices.timeline("ruuvi", since, instant())) > 1 and found, 90, 2)
     expect([period["status"] for period in periods] == ["HEARD", "SILENT", "HUB_BLIND"], f"the timeline is {periods}")
     _, silent, blind = periods
     expect(last < seconds(silent["from"]) <= last + 125, f"heard last at {instant(last)}: {periods}")
-    expect(abs(seconds(blind["from"]) - unplugged_at) < 60, f"unplugged at {instant(unplugged_at)}: {periods}")
+    expect(unplugged_from - 60 < seconds(blind["from"]) < unplugged_to + 60, f"unplugged from {instant(unplugged_from)} to {instant(unplugged_to)}: {periods}")
 
 
 def a_late_key_reads_what_was_stored(devices):

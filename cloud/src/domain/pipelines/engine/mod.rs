@@ -72,7 +72,7 @@ impl Engine {
         let core = pipelines.core.clone();
         // The bus announces what other replicas commit.
         let (follower, queued): (_, Queued) = commits.follower(false);
-        let workers = Workers::default();
+        let workers = Workers::new(core.metrics.clone());
         let feeds = Feeds::new(core.clone(), follower, workers.clone());
         let (keep, subscription) = feeds.clone().keep(queued);
         let shared = Shared {
