@@ -54,7 +54,7 @@ pub async fn run(backend: Backend) {
     println!("    {p50:>9.2?} {p90:>9.2?}  a look-up by primary key");
 }
 
-/// Devices with ids from 1. The first half of the hubs are the person's, and hear theirs.
+/// Devices, with ids from 1 since they are the first. The first half of the hubs are the person's, and hear theirs.
 async fn fill(app: &TestApp, tenant: &Tenant, model: Uuid, person: &Person, hubs: &[Uuid]) {
     let (filled_in, now) = (Instant::now(), app.app.clock.now());
     let mut tx = app.app.db.begin().await.expect("a transaction");
@@ -71,9 +71,9 @@ async fn fill(app: &TestApp, tenant: &Tenant, model: Uuid, person: &Person, hubs
         let mut tx = app.app.db.begin().await.expect("a transaction");
         sql("WITH RECURSIVE n (i) AS (SELECT CAST($1 AS BIGINT) UNION ALL \
              SELECT i + 1 FROM n WHERE i < $2) \
-             INSERT INTO device_instances (device_instance_id, tenant_uuid, device_uuid, name, \
-             labels, calibration, activation_status, bind_key_status, search_text, created_at) \
-             SELECT i, $3, $4, 'sensor', '{}', '{}', 'ACTIVE', 'NONE', 'sensor', $5 FROM n")
+             INSERT INTO device_instances (tenant_uuid, device_uuid, name, labels, calibration, \
+             activation_status, bind_key_status, search_text, created_at) \
+             SELECT $3, $4, 'sensor', '{}', '{}', 'ACTIVE', 'NONE', 'sensor', $5 FROM n")
         .bind(first)
         .bind(first + CHUNK - 1)
         .bind(tenant.tenant_uuid)

@@ -3,9 +3,9 @@ import { defineConfig } from '@playwright/test';
 export default defineConfig({
   testDir: '.',
   outputDir: 'results',
-  // The machine that runs this may do much else at the same time.
-  timeout: 180_000,
-  expect: { timeout: 30_000 },
+  // Rollouts look for new releases once a minute, and the machine that runs this may do much else.
+  timeout: 300_000,
+  expect: { timeout: 90_000 },
   workers: 1,
   forbidOnly: true,
   reporter: [['list']],
