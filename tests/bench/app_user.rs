@@ -54,7 +54,8 @@ pub async fn run(backend: Backend) {
     println!("    {p50:>9.2?} {p90:>9.2?}  a look-up by primary key");
 }
 
-/// Devices, with ids from 1 since they are the first. The first half of the hubs are the person's, and hear theirs.
+/// Devices, with ids from 1 since they are the first. The first half of the hubs are the person's,
+/// and hear theirs.
 async fn fill(app: &TestApp, tenant: &Tenant, model: Uuid, person: &Person, hubs: &[Uuid]) {
     let (filled_in, now) = (Instant::now(), app.app.clock.now());
     let mut tx = app.app.db.begin().await.expect("a transaction");

@@ -81,8 +81,9 @@ async fn read_all(app: &TestApp, tenant: &Tenant, device: i64) -> i64 {
     let (mut after, mut read) = (0, 0);
     loop {
         let mut conn = app.app.db.read().await.expect("a connection");
-        let query = sql("SELECT ble_event_id, event, reading FROM ble_events WHERE tenant_uuid = $1 \
-             AND device_instance_id = $2 AND ble_event_id > $3 ORDER BY ble_event_id LIMIT $4");
+        let query = sql("SELECT ble_event_id, event, reading FROM ble_events \
+             WHERE tenant_uuid = $1 AND device_instance_id = $2 AND ble_event_id > $3 \
+             ORDER BY ble_event_id LIMIT $4");
         let query = query.bind(tenant.tenant_uuid).bind(device).bind(after).bind(PAGE);
         let rows: Vec<(i64, String, String)> = query.all(&mut conn).await.expect("rows");
         let Some(last) = rows.last() else { return read };
