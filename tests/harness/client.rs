@@ -22,9 +22,10 @@ pub fn install_tls() {
 }
 
 /// For services that are reached without TLS. It reads none of the machine's authorities, which
-/// takes longer than most tests' requests.
+/// takes longer than most tests' requests. The service closes idle connections after half a minute;
+/// on a busy machine a request may be sent on one that is being closed, unless we close it first.
 pub fn plain_builder() -> reqwest::ClientBuilder {
-    reqwest::Client::builder().no_proxy().tls_certs_only([])
+    reqwest::Client::builder().no_proxy().tls_certs_only([]).pool_idle_timeout(Duration::from_secs(5))
 }
 
 #[derive(Clone)]
